@@ -1,0 +1,64 @@
+//! The routines: assembly per architecture, and plain Rust where there is none.
+//!
+//! Each architecture's module holds its assembly and, next to it, the registry rows that
+//! describe it ([`Variant`](crate::variant::Variant)). Which module is compiled is decided here
+//! and nowhere else. Miri and the sanitizers cannot see into assembly: under `cfg(miri)` and
+//! `--cfg cachewise_portable` only the plain Rust rows exist.
+
+mod portable;
+
+#[cfg(all(
+    target_arch = "x86_64",
+    target_pointer_width = "64",
+    any(unix, target_os = "none"),
+    not(target_vendor = "apple"),
+    not(miri),
+    not(cachewise_portable),
+))]
+#[path = "x86/mod.rs"]
+mod native;
+
+// The assembly uses ELF directives and the System V calling convention.
+#[cfg(not(all(
+    target_arch = "x86_64",
+    target_pointer_width = "64",
+    any(unix, target_os = "none"),
+    not(target_vendor = "apple"),
+    not(miri),
+    not(cachewise_portable),
+)))]
+#[path = "portable.rs"]
+mod native;
+
+pub(crate) use native::{BLOCK_BYTES, ROWS, fence, walk};
+pub(crate) use portable::{CLEAR as PORTABLE_CLEAR, COPY as PORTABLE_COPY};
+
+/// What a routine hands back: how much is left, and what stopped it.
+///
+/// `left_bytes` is 0 unless a fault was recovered on the way. The prefix of `len - left_bytes`
+/// bytes is then complete and the rest unspecified.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) left_bytes: usize,
+    pub(crate) stopped_by: usize,
+}
+
+impl Outcome {
+    /// All bytes were done.
+    pub(crate) const DONE: Self = Self { left_bytes: 0, stopped_by: Self::NOTHING };
+    /// A fault was recovered but did not repeat: call again for the bytes left.
+    pub(crate) const NOTHING: usize = 0;
+    /// The first byte left cannot be read from the source.
+    pub(crate) const SOURCE: usize = 1;
+    /// The first byte left cannot be written to the destination.
+    pub(crate) const DESTINATION: usize = 2;
+}
+
+/// Copies `len` bytes from `src` to `dst`, which do not overlap.
+pub(crate) type CopyRoutine =
+    unsafe extern "C" fn(dst: *mut u8, src: *const u8, len: usize) -> Outcome;
+
+/// Fills `len` bytes at `dst` with the byte that `pattern` repeats eight times.
+pub(crate) type ClearRoutine =
+    unsafe extern "C" fn(dst: *mut u8, pattern: u64, len: usize) -> Outcome;

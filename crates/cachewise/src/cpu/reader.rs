@@ -1,0 +1,98 @@
+//! Where the facts come from: the CPUID and XGETBV instructions, behind a trait.
+//!
+//! The instructions are in assembly or an intrinsic that needs no target feature: this code runs
+//! before anything is known about the CPU. Not handled: an i486 without CPUID, on which the
+//! instruction faults; Rust's x86 targets start at the Pentium.
+
+/// The four registers that CPUID answers in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// EAX.
+    pub eax: u32,
+    /// EBX.
+    pub ebx: u32,
+    /// ECX.
+    pub ecx: u32,
+    /// EDX.
+    pub edx: u32,
+}
+
+/// Answers for one CPU.
+///
+/// A reader repeats what the hardware says, rubbish included: a Pentium II answers a leaf beyond
+/// its maximum with the data of another one. The decoding checks the maximum leaves first.
+pub trait Reader {
+    /// The CPUID instruction.
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> Registers;
+
+    /// Extended control register 0: which register state the operating system saves. Called only
+    /// when CPUID says OSXSAVE.
+    fn xcr0(&self) -> u64;
+
+    /// Whether xmm registers may be used at all. User space can take it for granted; a kernel
+    /// answers from CR4.OSFXSR, which is still clear while it starts.
+    fn os_saves_xmm(&self) -> bool {
+        true
+    }
+}
+
+/// The CPU this code runs on.
+///
+/// On a target without CPUID, and under Miri, which cannot run assembly, every answer is zero: no
+/// features. macOS enables the AVX-512 state only on first use, so there it shows as not enabled.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Native;
+
+#[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(target_env = "sgx"), not(miri)))]
+#[allow(unsafe_code)]
+impl Reader for Native {
+    fn cpuid(&self, leaf: u32, subleaf: u32) -> Registers {
+        #[cfg(target_arch = "x86")]
+        use core::arch::x86::__cpuid_count;
+        #[cfg(target_arch = "x86_64")]
+        use core::arch::x86_64::__cpuid_count;
+
+        // SAFETY: every CPU of these targets has CPUID, and the instruction touches no memory.
+        // (The intrinsic became a safe function in a later release than the oldest we build with.)
+        #[allow(unused_unsafe)]
+        let answer = unsafe { __cpuid_count(leaf, subleaf) };
+        Registers { eax: answer.eax, ebx: answer.ebx, ecx: answer.ecx, edx: answer.edx }
+    }
+
+    fn xcr0(&self) -> u64 {
+        const OSXSAVE: u32 = 1 << 27;
+        if self.cpuid(0, 0).eax < 1 || self.cpuid(1, 0).ecx & OSXSAVE == 0 {
+            return 0;
+        }
+        let (low, high): (u32, u32);
+        // SAFETY:
+        // - XGETBV exists and is enabled, as OSXSAVE has just said;
+        // - register 0 exists wherever XGETBV does;
+        // - it writes EDX:EAX, both declared, and touches neither memory nor flags.
+        unsafe {
+            core::arch::asm!(
+                "xgetbv",
+                in("ecx") 0,
+                out("eax") low,
+                out("edx") high,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        u64::from(high) << 32 | u64::from(low)
+    }
+}
+
+#[cfg(not(all(
+    any(target_arch = "x86", target_arch = "x86_64"),
+    not(target_env = "sgx"),
+    not(miri)
+)))]
+impl Reader for Native {
+    fn cpuid(&self, _leaf: u32, _subleaf: u32) -> Registers {
+        Registers::default()
+    }
+
+    fn xcr0(&self) -> u64 {
+        0
+    }
+}

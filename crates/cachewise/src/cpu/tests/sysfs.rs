@@ -1,14 +1,15 @@
-//! Machines as Linux shows them, laid out in a temporary folder.
+//! Machines as Linux shows them, laid out in a temporary folder; and this one.
 
+use std::eprintln;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::{KIB, MIB, doubts, dumps};
 use crate::cpu::Level::{L1d, L1i, L2, L3};
 use crate::cpu::Source::{CpuidAmdLegacy, CpuidLeaf4, Default, Sysfs};
-use crate::cpu::{Doubt, Fact, Field, Geometry, Kind, Level};
+use crate::cpu::{Cache, Doubt, Fact, Field, Geometry, Kind, Level, Native};
 
 /// A folder that is removed at the end of the test.
 struct Root(PathBuf);
@@ -177,4 +178,31 @@ fn where_both_tell_and_differ_cpuid_stays_and_is_doubted() {
         "shared_by of the L3 cache is 8 in cpuid but 2 in sysfs",
     ];
     assert_eq!(texts, expected);
+}
+
+/// This machine.
+#[test]
+fn agrees_with_sysfs() {
+    let root = Path::new(crate::cpu::sysfs::ROOT);
+    if cfg!(miri) || !root.join("cpu0/cache/index0/size").exists() {
+        eprintln!("not checked: {} shows no cache here", root.display());
+        return;
+    }
+    let cpuid = Geometry::detect(&Native);
+    let sysfs = Geometry::from_sysfs(root);
+    let differ = |level| sysfs.doubts().any(|doubt| doubt == Doubt::CpusDiffer { level });
+    let mut compared = 0;
+    for level in [Level::L1d, Level::L1i, Level::L2, Level::L3] {
+        let (Some(ours), Some(theirs)) = (cpuid.cache(level), sysfs.cache(level)) else { continue };
+        if ours.source == Default || differ(level) {
+            eprintln!("not checked: {level}, which has no single value in both sources");
+            continue;
+        }
+        let fields = |cache: &Cache| (cache.size_bytes, cache.line_bytes);
+        assert_eq!(fields(ours), fields(theirs), "{level}");
+        compared += 1;
+    }
+    if compared == 0 {
+        eprintln!("not checked: cpuid tells of no cache here");
+    }
 }

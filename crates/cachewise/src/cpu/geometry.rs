@@ -73,8 +73,8 @@ impl Level {
         }
     }
 
-    /// What to assume when nothing credible is said: per CPU the least that x86-64 desktop and
-    /// server CPUs have had since Nehalem, rounded to a power of two. There is no fourth level to
+    /// What to assume when nothing credible is said: per CPU about the least that x86-64
+    /// desktop and server CPUs have had since Nehalem. There is no fourth level to
     /// assume.
     const fn default_bytes(self) -> Option<usize> {
         match self {
@@ -149,7 +149,7 @@ impl Source {
         match self {
             Self::CpuidLeaf2 => "cpuid leaf 2",
             Self::CpuidLeaf4 => "cpuid leaf 4",
-            Self::CpuidAmdLegacy => "cpuid leaves 0x80000005 and 0x80000006",
+            Self::CpuidAmdLegacy => "cpuid leaf 0x80000005/6",
             Self::CpuidAmdTopology => "cpuid leaf 0x8000001d",
             Self::CpuidClflush => "cpuid leaf 1, clflush",
             Self::Sysfs => "sysfs",

@@ -62,6 +62,11 @@ impl Replay {
         self
     }
 
+    pub(super) fn add(mut self, leaf: u32, subleaf: u32, answer: Registers) -> Self {
+        self.rows.push((leaf, subleaf, answer));
+        self
+    }
+
     fn row(&self, leaf: u32, subleaf: u32) -> Registers {
         let found = self.rows.iter().find(|row| (row.0, row.1) == (leaf, subleaf));
         found.map(|row| row.2).unwrap_or_default()

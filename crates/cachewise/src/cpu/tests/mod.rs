@@ -319,7 +319,7 @@ fn a_cache_of_an_impossible_size_is_replaced_by_a_default() {
     assert_eq!(doubts(&geometry), [claim]);
     assert_eq!(
         claim.to_string(),
-        "cpuid leaves 0x80000005 and 0x80000006 says size_bytes 1024 of the L2 cache, which cannot \
+        "cpuid leaf 0x80000005/6 says size_bytes 1024 of the L2 cache, which cannot \
          be; set the thresholds from a measured profile instead"
     );
     assert_eq!(geometry.l1d_bytes(), Fact { value: 64 * KIB, source: CpuidAmdLegacy });
@@ -346,10 +346,9 @@ fn a_hypervisor_that_lists_caches_of_no_size() {
     let geometry = Geometry::detect(&dumps::HYPERVISOR_EMPTY_CACHES.replay());
     let implausible =
         |level| Doubt::Implausible { level, field: Field::SizeBytes, value: 1, source: CpuidLeaf4 };
-    let mut expected = [L1d, L1i, L2, L3].map(implausible).to_vec();
     // Leaf 1's CLFLUSH size is zero too, so nothing tells of a line.
     assert_eq!(geometry.line_max(), Fact { value: 64, source: Default });
-    assert_eq!(doubts(&geometry), core::mem::take(&mut expected));
+    assert_eq!(doubts(&geometry), [L1d, L1i, L2, L3].map(implausible));
     assert!(geometry.caches().all(|cache| cache.source == Default && cache.size_bytes > 0));
 }
 
@@ -360,8 +359,56 @@ fn a_guest_without_topoext_falls_back_to_the_legacy_leaves() {
     let l2 = geometry.cache(L2).unwrap();
     assert_eq!((l2.size_bytes, l2.ways, l2.source), (MIB, 8, CpuidAmdLegacy));
     let l3 = geometry.cache(L3).unwrap();
-    assert_eq!((l3.ways, l3.shared_by), (0, 2), "associativity code 9 and two cores");
+    let claim = (l3.size_bytes, l3.ways, l3.shared_by);
+    assert_eq!(claim, (320 * MIB, 0, 2), "640 units of 512 KiB, no associativity, two cores");
     assert_eq!(doubts(&geometry), [Doubt::Hypervisor { level: L3 }]);
+}
+
+#[test]
+fn an_emulator_that_fills_leaf_4_on_amd_is_not_asked_there() {
+    let reader = dumps::ZEN_4_GUEST.replay();
+    let expected = Geometry::detect(&reader);
+    let intel = Registers { eax: 0x1c00_4121, ebx: 0x02c0_003f, ecx: 0x3f, edx: 0 };
+    assert_eq!(Geometry::detect(&reader.add(4, 0, intel)), expected);
+}
+
+#[test]
+fn leaf_1f_counts_cpus_before_leaf_0b() {
+    let fewer: fn(&mut Registers) = |answer| answer.ebx = 20;
+    let reader = dumps::SAPPHIRE_RAPIDS.replay().patch(0xb, 1, fewer);
+    assert_eq!(Geometry::detect(&reader).cache(L3).unwrap().shared_by, 40);
+    let reader = reader.patch(0x1f, 0, |answer| answer.ebx = 0);
+    assert_eq!(Geometry::detect(&reader).cache(L3).unwrap().shared_by, 20);
+    // Without either, the reserved ids are all that is known.
+    let reader = reader.patch(0xb, 0, |answer| answer.ebx = 0);
+    assert_eq!(Geometry::detect(&reader).cache(L3).unwrap().shared_by, 128);
+}
+
+#[test]
+fn the_threads_of_a_pentium_4_share_its_caches() {
+    let two: fn(&mut Registers) = |answer| answer.ebx = answer.ebx & !0xff_0000 | 2 << 16;
+    let geometry = Geometry::detect(&dumps::PENTIUM_4.replay().patch(1, 0, two));
+    assert!(geometry.caches().all(|cache| cache.shared_by == 2));
+    assert_eq!(geometry.last_level_bytes_per_cpu().value, 256 * KIB);
+}
+
+#[test]
+fn a_register_of_leaf_2_marked_invalid_is_not_read() {
+    let invalid: fn(&mut Registers) = |answer| answer.edx |= 1 << 31;
+    let geometry = Geometry::detect(&dumps::PENTIUM_II.replay().patch(2, 0, invalid));
+    assert!(geometry.caches().all(|cache| cache.source == Default));
+}
+
+/// The first Celeron had no second level: descriptor 40h.
+#[test]
+fn without_a_second_level_the_first_one_counts() {
+    let none: fn(&mut Registers) = |answer| answer.edx = answer.edx & !0xff | 0x40;
+    let geometry = Geometry::detect(&dumps::PENTIUM_II.replay().patch(2, 0, none));
+    let first = Fact { value: 16 * KIB, source: CpuidLeaf2 };
+    assert_eq!(geometry.cache(L2), None);
+    assert_eq!(geometry.l2_bytes(), first);
+    assert_eq!(geometry.last_level_bytes_per_cpu(), first);
+    assert_eq!(doubts(&geometry), []);
 }
 
 #[test]

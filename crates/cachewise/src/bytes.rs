@@ -15,7 +15,7 @@
 use crate::policy::{self, Gate, LONGEST_BYTES};
 use crate::switch::{self, Slot};
 use crate::variant::{Store, Variant};
-use crate::{arch, run};
+use crate::arch;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::{ptr, slice};
@@ -168,15 +168,18 @@ unsafe fn fill_two<T: Copy>(dst: *mut u8, value: T, len: usize) {
 /// - The two ranges do not overlap.
 #[inline(always)]
 pub unsafe fn copy_raw(dst: *mut u8, src: *const u8, len_bytes: usize) {
+    if len_bytes > INLINE_BYTES {
+        // SAFETY: the caller's promise; the slot copies.
+        return unsafe { switch::serving(Slot::Copy).run_copy(dst, src, len_bytes) };
+    }
     // SAFETY: the caller's promise, with the length in the range that `move_two` asks for.
     unsafe {
         match len_bytes {
+            8.. => move_two::<u64>(dst, src, len_bytes),
+            4.. => move_two::<u32>(dst, src, len_bytes),
+            2.. => move_two::<u16>(dst, src, len_bytes),
+            1 => move_two::<u8>(dst, src, len_bytes),
             0 => {}
-            1 => move_two::<u8>(dst, src, 1),
-            2..4 => move_two::<u16>(dst, src, len_bytes),
-            4..8 => move_two::<u32>(dst, src, len_bytes),
-            8..=INLINE_BYTES => move_two::<u64>(dst, src, len_bytes),
-            _ => switch::serving(Slot::Copy).run_copy(dst, src, len_bytes),
         }
     }
 }
@@ -188,16 +191,19 @@ pub unsafe fn copy_raw(dst: *mut u8, src: *const u8, len_bytes: usize) {
 /// `dst` is valid for writes of `len_bytes`.
 #[inline(always)]
 pub unsafe fn fill_raw(dst: *mut u8, value: u8, len_bytes: usize) {
-    let word = run::pattern(value);
+    if len_bytes > INLINE_BYTES {
+        // SAFETY: the caller's promise; the slot clears.
+        return unsafe { switch::serving(Slot::Clear).run_fill(dst, value, len_bytes) };
+    }
+    let word = arch::pattern(value);
     // SAFETY: the caller's promise, with the length in the range that `fill_two` asks for.
     unsafe {
         match len_bytes {
+            8.. => fill_two(dst, word, len_bytes),
+            4.. => fill_two(dst, word as u32, len_bytes),
+            2.. => fill_two(dst, word as u16, len_bytes),
+            1 => fill_two(dst, value, len_bytes),
             0 => {}
-            1 => dst.write(value),
-            2..4 => fill_two(dst, word as u16, len_bytes),
-            4..8 => fill_two(dst, word as u32, len_bytes),
-            8..=INLINE_BYTES => fill_two(dst, word, len_bytes),
-            _ => switch::serving(Slot::Clear).run_fill(dst, value, len_bytes),
         }
     }
 }

@@ -30,7 +30,7 @@ mod native;
 #[path = "portable.rs"]
 mod native;
 
-pub(crate) use native::{BLOCK_BYTES, ROWS, fence, walk};
+pub(crate) use native::{BLOCK_BYTES, ROWS, call_clear, call_copy, fence, walk};
 pub(crate) use portable::{CLEAR as PORTABLE_CLEAR, COPY as PORTABLE_COPY};
 
 /// What a routine hands back: how much is left, and what stopped it.
@@ -62,3 +62,9 @@ pub(crate) type CopyRoutine =
 /// Fills `len` bytes at `dst` with the byte that `pattern` repeats eight times.
 pub(crate) type ClearRoutine =
     unsafe extern "C" fn(dst: *mut u8, pattern: u64, len: usize) -> Outcome;
+
+/// The byte repeated eight times, as the clearing routines take it.
+#[inline(always)]
+pub(crate) const fn pattern(value: u8) -> u64 {
+    u64::from_ne_bytes([value; 8])
+}

@@ -12,10 +12,10 @@
 //! ([`Destination`]) and give the initialised slice back. The `_raw` ones are the same on pointers;
 //! the pointers of one call don't overlap unless the name says so.
 
+use crate::arch;
 use crate::policy::{self, Gate, LONGEST_BYTES};
 use crate::switch::{self, Slot};
 use crate::variant::{Store, Variant};
-use crate::arch;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::{ptr, slice};
@@ -384,7 +384,11 @@ pub unsafe fn copy_overlapping_raw(dst: *mut u8, src: *const u8, len_bytes: usiz
 pub unsafe fn copy_overlapping_nontemporal_raw(dst: *mut u8, src: *const u8, len_bytes: usize) {
     const SLOT: Slot = Slot::CopyNontemporal;
     let distance = dst.addr().abs_diff(src.addr());
-    let piece = if distance >= len_bytes { len_bytes } else { distance / arch::BLOCK_BYTES * arch::BLOCK_BYTES };
+    let piece = if distance >= len_bytes {
+        len_bytes
+    } else {
+        distance / arch::BLOCK_BYTES * arch::BLOCK_BYTES
+    };
     if piece < len_bytes && !policy::goes_around(Gate::CopyNontemporal, piece) || piece == 0 {
         // SAFETY: the caller's promise.
         unsafe { arch::walk(dst, src, len_bytes) };
@@ -421,10 +425,10 @@ pub unsafe fn copy_overlapping_nontemporal_raw(dst: *mut u8, src: *const u8, len
 ///
 /// `write` is handed the destination's pointer and length and writes every byte of it.
 #[inline(always)]
-pub(crate) unsafe fn written<'a, D: Destination + ?Sized>(
-    dst: &'a mut D,
+pub(crate) unsafe fn written<D: Destination + ?Sized>(
+    dst: &mut D,
     write: impl FnOnce(*mut u8, usize),
-) -> &'a mut [u8] {
+) -> &mut [u8] {
     write(dst.as_mut_ptr(), dst.len_bytes());
     // SAFETY: `write` has written all of it.
     unsafe { dst.assume_init_bytes() }

@@ -33,6 +33,9 @@ mod native;
 pub(crate) use native::{BLOCK_BYTES, ROWS, call_clear, call_copy, fence, walk};
 pub(crate) use portable::{CLEAR as PORTABLE_CLEAR, COPY as PORTABLE_COPY};
 
+/// Whether there are other rows than the plain Rust ones.
+pub(crate) const HAS_ASSEMBLY: bool = ROWS.len() > 2;
+
 /// What a routine hands back: how much is left, and what stopped it.
 ///
 /// `left_bytes` is 0 unless a fault was recovered on the way. The prefix of `len - left_bytes`
@@ -44,6 +47,7 @@ pub(crate) struct Outcome {
     pub(crate) stopped_by: usize,
 }
 
+#[cfg_attr(any(miri, cachewise_portable), allow(dead_code, reason = "plain Rust never stops"))]
 impl Outcome {
     /// All bytes were done.
     pub(crate) const DONE: Self = Self { left_bytes: 0, stopped_by: Self::NOTHING };

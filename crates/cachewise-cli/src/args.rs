@@ -91,7 +91,12 @@ pub(crate) struct Bench {
     #[arg(value_enum)]
     pub(crate) operation: Operation,
     /// Lengths of a call: KiB, MiB, GiB, K, M, G or bytes; comma list or repeated
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "64,512,4K,64K,1M,16M")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_delimiter = ',',
+        default_value = "64,512,4K,64K,1M,16M"
+    )]
     pub(crate) size: Vec<Size>,
     /// Variants by name, or public, public_nontemporal; libc always takes part. Default: all
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -188,10 +193,9 @@ impl std::str::FromStr for Align {
         let (dst, src) = text.split_once(':').unwrap_or((text, text));
         let offset = |text: &str| text.parse().ok().filter(|&bytes: &u16| bytes < 4096);
         match (offset(dst), offset(src)) {
-            (Some(dst), Some(src)) => Ok(Self(cachewise_measure::Align {
-                dst_bytes: dst.into(),
-                src_bytes: src.into(),
-            })),
+            (Some(dst), Some(src)) => {
+                Ok(Self(cachewise_measure::Align { dst_bytes: dst.into(), src_bytes: src.into() }))
+            }
             _ => Err(format!("\"{text}\" is not a number below 4096, nor two with a colon")),
         }
     }

@@ -42,6 +42,11 @@ pub(crate) const fn shown<R>(
     Column { key, title: Some(title), value }
 }
 
+/// A column for people.
+pub(crate) const fn only_shown<R>(title: &'static str, value: fn(&R) -> Value) -> Column<R> {
+    Column { key: "", title: Some(title), value }
+}
+
 /// A column for machines.
 pub(crate) const fn data<R>(key: &'static str, value: fn(&R) -> Value) -> Column<R> {
     Column { key, title: None, value }
@@ -103,6 +108,14 @@ pub(crate) trait Grouped {
 }
 
 impl Section {
+    /// Empty: for people only.
+    pub(crate) fn key(&self) -> &'static str {
+        match self {
+            Self::List(list) => list.key,
+            Self::Object(object) => object.key,
+        }
+    }
+
     pub(crate) fn list<R: Grouped>(
         key: &'static str,
         columns: &[Column<R>],
@@ -124,8 +137,7 @@ impl Section {
 
 impl Object {
     pub(crate) fn new<R>(key: &'static str, columns: &[Column<R>], of: &R) -> Self {
-        let field =
-            |c: &Column<R>| (Head { key: c.key, title: c.title }, (c.value)(of));
+        let field = |c: &Column<R>| (Head { key: c.key, title: c.title }, (c.value)(of));
         Self { key, fields: columns.iter().map(field).collect() }
     }
 }

@@ -16,13 +16,16 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("\"{text}\" is not a size; write bytes or a number with KiB, MiB, GiB");
+        let bad =
+            || format!("\"{text}\" is not a size; write bytes or a number with KiB, MiB, GiB");
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (number, unit) = text.split_at(digits);
         let unit = unit.trim_start();
         let is_it = |word: &str| unit.eq_ignore_ascii_case(word);
-        let (.., shift) =
-            UNITS.into_iter().find(|(long, short, _)| is_it(long) || is_it(short)).ok_or_else(bad)?;
+        let (.., shift) = UNITS
+            .into_iter()
+            .find(|(long, short, _)| is_it(long) || is_it(short))
+            .ok_or_else(bad)?;
         let number: usize = number.parse().map_err(|_| bad())?;
         let bytes = number.checked_mul(1 << shift).filter(|&bytes| isize::try_from(bytes).is_ok());
         bytes.map(Self).ok_or_else(|| format!("\"{text}\" is more than any memory holds"))
@@ -32,9 +35,8 @@ impl FromStr for Size {
 /// In the largest unit that divides it, so that no size reads like another.
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fits = |&(_, _, shift): &(_, _, u32)| {
-            self.0 >= 1 << shift && self.0.trailing_zeros() >= shift
-        };
+        let fits =
+            |&(_, _, shift): &(_, _, u32)| self.0 >= 1 << shift && self.0.trailing_zeros() >= shift;
         let (unit, _, shift) = UNITS.into_iter().find(fits).unwrap_or(UNITS[3]);
         f.pad(&format!("{} {unit}", self.0 >> shift))
     }
@@ -57,7 +59,8 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
         }
-        for text in ["", "K", "4KB", "1.5M", "-1", "4KiBs", "99999999999G", "18446744073709551616"] {
+        for text in ["", "K", "4KB", "1.5M", "-1", "4KiBs", "99999999999G", "18446744073709551616"]
+        {
             assert!(text.parse::<Size>().is_err(), "{text}");
         }
     }

@@ -62,10 +62,8 @@ impl Voice {
 
     pub(crate) fn begin(&mut self, steps: usize) {
         if !self.quiet && can_draw() {
-            let bar = ProgressBar::with_draw_target(
-                Some(steps as u64),
-                ProgressDrawTarget::stderr(),
-            );
+            let bar =
+                ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{pos}/{len} {wide_msg} {eta}") {
                 bar.set_style(style);
             }

@@ -13,7 +13,7 @@ use crate::case::{Case, Temperature};
 use crate::memory::Mapping;
 use crate::rng::Rng;
 use crate::{Error, Machine, clock};
-use cachewise::cpu::{Kind, Level};
+use cachewise::cpu::{Cache, Kind, Level};
 use std::collections::HashMap;
 use std::hint::black_box;
 
@@ -82,6 +82,17 @@ impl Ladder {
     /// The levels from the nearest to memory.
     pub fn rungs(&self) -> &[Rung] {
         &self.rungs
+    }
+
+    /// The rung of a cache; none of instructions, nor of a level too large to see outside of it.
+    pub fn rung(&self, cache: &Cache) -> Option<&Rung> {
+        let level = (cache.kind != Kind::Instruction).then(|| name(cache.level))?;
+        self.rungs.iter().find(|rung| rung.level == level)
+    }
+
+    /// A load from beyond all caches.
+    pub fn memory_ns(&self) -> Option<f64> {
+        self.rungs.last().map(|rung| rung.latency_ns)
     }
 
     /// Where a case's range lies.

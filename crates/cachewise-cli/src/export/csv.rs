@@ -4,7 +4,8 @@ use crate::record::{List, Report, Section, Value};
 use std::io::{self, Write};
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let lists = report.sections.iter().filter_map(|section| match section {
+    let for_machines = report.sections.iter().filter(|section| !section.key().is_empty());
+    let lists = for_machines.filter_map(|section| match section {
         Section::List(list) => Some(list),
         Section::Object(_) => None,
     });

@@ -16,7 +16,7 @@ impl Serialize for Report {
         map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
         map.serialize_entry("command", self.command)?;
         map.serialize_entry(self.machine.key, &self.machine)?;
-        for section in &self.sections {
+        for section in self.sections.iter().filter(|section| !section.key().is_empty()) {
             match section {
                 Section::List(list) => map.serialize_entry(list.key, list)?,
                 Section::Object(object) => map.serialize_entry(object.key, object)?,

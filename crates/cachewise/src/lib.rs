@@ -1,5 +1,8 @@
 //! Copies and clears memory without throwing your working set out of the cache.
-#![cfg_attr(not(any(test, feature = "std")), no_std)]
+#![no_std]
+
+#[cfg(any(feature = "std", test))]
+extern crate std;
 
 mod arch;
 mod batch;

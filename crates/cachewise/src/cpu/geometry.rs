@@ -73,8 +73,8 @@ impl Level {
         }
     }
 
-    /// What to assume when nothing credible is said: per CPU the least that x86-64 desktop and
-    /// server CPUs have had since Nehalem, rounded to a power of two. There is no fourth level to
+    /// What to assume when nothing credible is said: per CPU about the least that x86-64
+    /// desktop and server CPUs have had since Nehalem. There is no fourth level to
     /// assume.
     const fn default_bytes(self) -> Option<usize> {
         match self {
@@ -149,7 +149,7 @@ impl Source {
         match self {
             Self::CpuidLeaf2 => "cpuid leaf 2",
             Self::CpuidLeaf4 => "cpuid leaf 4",
-            Self::CpuidAmdLegacy => "cpuid leaves 0x80000005 and 0x80000006",
+            Self::CpuidAmdLegacy => "cpuid leaf 0x80000005/6",
             Self::CpuidAmdTopology => "cpuid leaf 0x8000001d",
             Self::CpuidClflush => "cpuid leaf 1, clflush",
             Self::Sysfs => "sysfs",
@@ -463,6 +463,7 @@ pub(super) struct Claims {
     cpus_differ: [bool; Level::ALL.len()],
     line_min: Option<Fact>,
     line_max: Option<Fact>,
+    pub(super) hypervisor: bool,
     doubts: Doubts,
 }
 
@@ -519,7 +520,7 @@ impl Claims {
         }
     }
 
-    pub(super) fn doubt(&mut self, doubt: Doubt) {
+    fn doubt(&mut self, doubt: Doubt) {
         self.doubts.push(doubt);
     }
 
@@ -528,13 +529,6 @@ impl Claims {
         if self.line_min.is_none() && line_is_plausible(u64::from(line_bytes)) {
             self.line(Fact { value: line_bytes as usize, source });
         }
-    }
-
-    /// The last believed level, the first one aside: that is never shared with strangers.
-    pub(super) fn last_level(&self) -> Option<Level> {
-        [Level::L4, Level::L3, Level::L2]
-            .into_iter()
-            .find(|level| matches!(self.caches[level.index()], Claim::Believed(_)))
     }
 
     /// Fills what these claims lack from another source, and compares the rest.
@@ -600,6 +594,13 @@ impl Claims {
                     assumed
                 }
             };
+        }
+        if self.hypervisor {
+            // The first level goes with the core and is never shared with strangers.
+            let believed = |level: &Level| matches!(self.caches[level.index()], Claim::Believed(_));
+            if let Some(level) = [Level::L4, Level::L3, Level::L2].into_iter().find(believed) {
+                self.doubt(Doubt::Hypervisor { level });
+            }
         }
         Geometry { caches, line_min, line_max, doubts: self.doubts }
     }

@@ -8,7 +8,7 @@
 
 use super::{Leaves, leaf2};
 use crate::cpu::geometry::{Claims, Unchecked};
-use crate::cpu::{Doubt, Level, Reader, Source};
+use crate::cpu::{Level, Reader, Source};
 
 pub(in crate::cpu) fn claims(reader: &dyn Reader) -> Claims {
     let leaves = Leaves::new(reader);
@@ -25,11 +25,7 @@ pub(in crate::cpu) fn claims(reader: &dyn Reader) -> Claims {
             || amd_topology(&leaves, &mut claims)
             || amd_legacy(&leaves, &mut claims)
     };
-    if leaves.hypervisor() {
-        if let Some(last) = claims.last_level() {
-            claims.doubt(Doubt::Hypervisor { level: last });
-        }
-    }
+    claims.hypervisor = leaves.hypervisor();
     let signature = leaves.read(1, 0);
     const CLFSH: u32 = 1 << 19;
     if signature.edx & CLFSH != 0 {

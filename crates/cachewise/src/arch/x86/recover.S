@@ -1,0 +1,175 @@
+# After a fault. The handler has set rip to one of these and rax to the bytes done at the cursors.
+#
+# At most one block is done again, in words and at last in bytes, with separate loads and stores:
+# that finds the exact byte and the side that failed (`rep movs` has one program counter for both).
+# If nothing fails again the fault was transient, and the routine returns with bytes left but
+# nothing that stopped it: the caller calls again and is back in the main loop. The fence comes
+# first, for what the main loop has stored non-temporally.
+
+# From `rep movsb`, rcx elements left.
+cw_begin fault_rep_movsb
+    mov rdx, rcx
+    jmp cachewise_{major}_{minor}_{patch}_fault_copy
+cw_end fault_rep_movsb
+
+# From `rep movsd`, rcx elements and the odd bytes of the length left.
+cw_begin fault_rep_movsd
+    and edx, 3
+    lea rdx, [rdx + 4 * rcx]
+    jmp cachewise_{major}_{minor}_{patch}_fault_copy
+cw_end fault_rep_movsd
+
+cw_begin fault_rep_movsq
+    and edx, 7
+    lea rdx, [rdx + 8 * rcx]
+    jmp cachewise_{major}_{minor}_{patch}_fault_copy
+cw_end fault_rep_movsq
+
+cw_begin fault_copy_mmx
+    emms
+    jmp cachewise_{major}_{minor}_{patch}_fault_copy
+cw_end fault_copy_mmx
+
+# From four pages in step: the first is done up to the cursor, the others may be ahead of it.
+cw_begin fault_copy_avx_pages
+    vzeroupper
+    jmp cachewise_{major}_{minor}_{patch}_fault_copy_pages
+cw_end fault_copy_avx_pages
+
+cw_begin fault_copy_pages
+    mov ecx, {step_pages} * {step_bytes}
+    jmp cachewise_{major}_{minor}_{patch}_retry_copy
+cw_end fault_copy_pages
+
+cw_begin fault_copy_avx
+    vzeroupper
+    jmp cachewise_{major}_{minor}_{patch}_fault_copy
+cw_end fault_copy_avx
+
+cw_begin fault_copy
+    mov ecx, {retry_bytes}
+    jmp cachewise_{major}_{minor}_{patch}_retry_copy
+cw_end fault_copy
+
+# rax bytes done at the cursors; up to rcx bytes again.
+cw_begin retry_copy
+    sfence
+    add rdi, rax
+    add rsi, rax
+    sub rdx, rax
+    cmp rcx, rdx
+    cmova rcx, rdx
+    xor r9d, r9d
+    .p2align 6
+2:  test rcx, rcx
+    jz 5f
+    cmp rcx, 8
+    jb 3f
+    test dil, 7
+    jnz 3f
+    test r9d, r9d
+    jnz 3f
+    cw_access 0, retry_copy_bytes, mov r8, [rsi]
+    cw_access 0, retry_copy_bytes, mov [rdi], r8
+    cw_copied 8
+    sub rcx, 8
+    jmp 2b
+3:  cw_access 0, source_failed, mov r8b, [rsi]
+    cw_access 0, destination_failed, mov [rdi], r8b
+    cw_copied 1
+    dec rcx
+    jmp 2b
+5:  mov rax, rdx
+    xor edx, edx
+    ret
+# A word failed: its bytes tell which.
+    .globl cachewise_{major}_{minor}_{patch}_retry_copy_bytes
+    .hidden cachewise_{major}_{minor}_{patch}_retry_copy_bytes
+cachewise_{major}_{minor}_{patch}_retry_copy_bytes:
+    mov ecx, 8
+    mov r9d, 1
+    jmp 2b
+cw_end retry_copy
+
+cw_begin source_failed
+    mov rax, rdx
+    mov edx, {source}
+    ret
+cw_end source_failed
+
+cw_begin destination_failed
+    mov rax, rdx
+    mov edx, {destination}
+    ret
+cw_end destination_failed
+
+cw_begin fault_rep_stosb
+    mov rdx, rcx
+    jmp cachewise_{major}_{minor}_{patch}_fault_clear
+cw_end fault_rep_stosb
+
+cw_begin fault_rep_stosd
+    and edx, 3
+    lea rdx, [rdx + 4 * rcx]
+    jmp cachewise_{major}_{minor}_{patch}_fault_clear
+cw_end fault_rep_stosd
+
+cw_begin fault_rep_stosq
+    and edx, 7
+    lea rdx, [rdx + 8 * rcx]
+    jmp cachewise_{major}_{minor}_{patch}_fault_clear
+cw_end fault_rep_stosq
+
+cw_begin fault_clear_mmx
+    emms
+    jmp cachewise_{major}_{minor}_{patch}_fault_clear
+cw_end fault_clear_mmx
+
+cw_begin fault_clear_avx
+    vzeroupper
+    jmp cachewise_{major}_{minor}_{patch}_fault_clear
+cw_end fault_clear_avx
+
+# From a routine that keeps a line of its pattern on the stack.
+cw_begin fault_clear_stack
+    .cfi_adjust_cfa_offset 64
+    add rsp, 64
+    .cfi_adjust_cfa_offset -64
+    jmp cachewise_{major}_{minor}_{patch}_fault_clear
+cw_end fault_clear_stack
+
+cw_begin fault_clear
+    sfence
+    add rdi, rax
+    sub rdx, rax
+    mov ecx, {retry_bytes}
+    cmp rcx, rdx
+    cmova rcx, rdx
+    xor r9d, r9d
+    .p2align 6
+2:  test rcx, rcx
+    jz 5f
+    cmp rcx, 8
+    jb 3f
+    test dil, 7
+    jnz 3f
+    test r9d, r9d
+    jnz 3f
+    cw_access 0, fault_clear_bytes, mov [rdi], rsi
+    cw_cleared 8
+    sub rcx, 8
+    jmp 2b
+3:  cw_access 0, destination_failed, mov [rdi], sil
+    cw_cleared 1
+    dec rcx
+    jmp 2b
+5:  mov rax, rdx
+    xor edx, edx
+    ret
+    .globl cachewise_{major}_{minor}_{patch}_fault_clear_bytes
+    .hidden cachewise_{major}_{minor}_{patch}_fault_clear_bytes
+cachewise_{major}_{minor}_{patch}_fault_clear_bytes:
+    mov ecx, 8
+    mov r9d, 1
+    jmp 2b
+cw_end fault_clear

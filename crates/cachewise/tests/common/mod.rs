@@ -5,7 +5,12 @@
 //! machine is printed once with its reason, past libtest's capture: a check that didn't happen must
 //! not look like one that passed.
 
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part of this")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "each test binary uses its own part of this"
+)]
 
 pub mod memory;
 pub mod oracle;

@@ -60,9 +60,7 @@ impl Drop for Fence {
 ///     });
 /// });
 /// ```
-pub fn batch<'env, R>(
-    work: impl for<'scope> FnOnce(&'scope Batch<'scope, 'env>) -> R,
-) -> R {
+pub fn batch<'env, R>(work: impl for<'scope> FnOnce(&'scope Batch<'scope, 'env>) -> R) -> R {
     let _fence = Fence;
     work(&Batch { marker: PhantomData })
 }

@@ -12,10 +12,10 @@
 //! ([`Destination`]) and give the initialised slice back. The `_raw` ones are the same on pointers;
 //! the pointers of one call don't overlap unless the name says so.
 
+use crate::arch;
 use crate::policy::{self, Gate, LONGEST_BYTES};
 use crate::switch::{self, Slot};
 use crate::variant::{Store, Variant};
-use crate::{arch, run};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::{ptr, slice};
@@ -168,15 +168,18 @@ unsafe fn fill_two<T: Copy>(dst: *mut u8, value: T, len: usize) {
 /// - The two ranges do not overlap.
 #[inline(always)]
 pub unsafe fn copy_raw(dst: *mut u8, src: *const u8, len_bytes: usize) {
+    if len_bytes > INLINE_BYTES {
+        // SAFETY: the caller's promise; the slot copies.
+        return unsafe { switch::serving(Slot::Copy).run_copy(dst, src, len_bytes) };
+    }
     // SAFETY: the caller's promise, with the length in the range that `move_two` asks for.
     unsafe {
         match len_bytes {
+            8.. => move_two::<u64>(dst, src, len_bytes),
+            4.. => move_two::<u32>(dst, src, len_bytes),
+            2.. => move_two::<u16>(dst, src, len_bytes),
+            1 => move_two::<u8>(dst, src, len_bytes),
             0 => {}
-            1 => move_two::<u8>(dst, src, 1),
-            2..4 => move_two::<u16>(dst, src, len_bytes),
-            4..8 => move_two::<u32>(dst, src, len_bytes),
-            8..=INLINE_BYTES => move_two::<u64>(dst, src, len_bytes),
-            _ => switch::serving(Slot::Copy).run_copy(dst, src, len_bytes),
         }
     }
 }
@@ -188,16 +191,19 @@ pub unsafe fn copy_raw(dst: *mut u8, src: *const u8, len_bytes: usize) {
 /// `dst` is valid for writes of `len_bytes`.
 #[inline(always)]
 pub unsafe fn fill_raw(dst: *mut u8, value: u8, len_bytes: usize) {
-    let word = run::pattern(value);
+    if len_bytes > INLINE_BYTES {
+        // SAFETY: the caller's promise; the slot clears.
+        return unsafe { switch::serving(Slot::Clear).run_fill(dst, value, len_bytes) };
+    }
+    let word = arch::pattern(value);
     // SAFETY: the caller's promise, with the length in the range that `fill_two` asks for.
     unsafe {
         match len_bytes {
+            8.. => fill_two(dst, word, len_bytes),
+            4.. => fill_two(dst, word as u32, len_bytes),
+            2.. => fill_two(dst, word as u16, len_bytes),
+            1 => fill_two(dst, value, len_bytes),
             0 => {}
-            1 => dst.write(value),
-            2..4 => fill_two(dst, word as u16, len_bytes),
-            4..8 => fill_two(dst, word as u32, len_bytes),
-            8..=INLINE_BYTES => fill_two(dst, word, len_bytes),
-            _ => switch::serving(Slot::Clear).run_fill(dst, value, len_bytes),
         }
     }
 }
@@ -378,7 +384,11 @@ pub unsafe fn copy_overlapping_raw(dst: *mut u8, src: *const u8, len_bytes: usiz
 pub unsafe fn copy_overlapping_nontemporal_raw(dst: *mut u8, src: *const u8, len_bytes: usize) {
     const SLOT: Slot = Slot::CopyNontemporal;
     let distance = dst.addr().abs_diff(src.addr());
-    let piece = if distance >= len_bytes { len_bytes } else { distance / arch::BLOCK_BYTES * arch::BLOCK_BYTES };
+    let piece = if distance >= len_bytes {
+        len_bytes
+    } else {
+        distance / arch::BLOCK_BYTES * arch::BLOCK_BYTES
+    };
     if piece < len_bytes && !policy::goes_around(Gate::CopyNontemporal, piece) || piece == 0 {
         // SAFETY: the caller's promise.
         unsafe { arch::walk(dst, src, len_bytes) };
@@ -415,10 +425,10 @@ pub unsafe fn copy_overlapping_nontemporal_raw(dst: *mut u8, src: *const u8, len
 ///
 /// `write` is handed the destination's pointer and length and writes every byte of it.
 #[inline(always)]
-pub(crate) unsafe fn written<'a, D: Destination + ?Sized>(
-    dst: &'a mut D,
+pub(crate) unsafe fn written<D: Destination + ?Sized>(
+    dst: &mut D,
     write: impl FnOnce(*mut u8, usize),
-) -> &'a mut [u8] {
+) -> &mut [u8] {
     write(dst.as_mut_ptr(), dst.len_bytes());
     // SAFETY: `write` has written all of it.
     unsafe { dst.assume_init_bytes() }

@@ -88,7 +88,9 @@ impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(missing) => missing.fmt(f),
-            Self::NotDetected => f.write_str("needs the CPU to be asked first: call switch::detect"),
+            Self::NotDetected => {
+                f.write_str("needs the CPU to be asked first: call switch::detect")
+            }
             Self::RegistersNotAllowed => {
                 f.write_str("uses registers that have not been allowed: see switch::detect")
             }

@@ -5,12 +5,17 @@
 //! exactly as a plain store would (cases 29 and 30): the failing byte is touched by an ordinary
 //! access, which no exception table knows, and then the routine goes on from there.
 
-use crate::arch::{ClearRoutine, CopyRoutine, Outcome};
+use crate::arch::{self, ClearRoutine, CopyRoutine, Outcome};
+use core::mem::MaybeUninit;
 
-/// The byte repeated eight times, as the clearing routines take it.
-#[inline(always)]
-pub(crate) const fn pattern(value: u8) -> u64 {
-    u64::from_ne_bytes([value; 8])
+/// Where a call stands when its routine has come back.
+#[derive(Clone, Copy)]
+pub(crate) struct Stand {
+    /// The first byte of the destination that is not done.
+    pub(crate) dst: *mut u8,
+    /// The source of that byte; for a fill, without meaning.
+    pub(crate) src: *const u8,
+    pub(crate) outcome: Outcome,
 }
 
 /// # Safety
@@ -20,10 +25,10 @@ pub(crate) const fn pattern(value: u8) -> u64 {
 #[inline(always)]
 pub(crate) unsafe fn copy(routine: CopyRoutine, dst: *mut u8, src: *const u8, len: usize) {
     // SAFETY: the caller's promises are the routine's.
-    let outcome = unsafe { routine(dst, src, len) };
-    if outcome.left_bytes != 0 {
-        // SAFETY: as above; `outcome` is this call's.
-        unsafe { copy_on(routine, dst, src, len, outcome) };
+    let stand = unsafe { arch::call_copy(routine, dst, src, len) };
+    if stand.outcome.left_bytes != 0 {
+        // SAFETY: as above, for what is left.
+        unsafe { copy_on(routine, stand.dst, stand.src, stand.outcome) };
     }
 }
 
@@ -33,10 +38,10 @@ pub(crate) unsafe fn copy(routine: CopyRoutine, dst: *mut u8, src: *const u8, le
 #[inline(always)]
 pub(crate) unsafe fn clear(routine: ClearRoutine, dst: *mut u8, value: u8, len: usize) {
     // SAFETY: the caller's promises are the routine's.
-    let outcome = unsafe { routine(dst, pattern(value), len) };
-    if outcome.left_bytes != 0 {
-        // SAFETY: as above; `outcome` is this call's.
-        unsafe { clear_on(routine, dst, value, len, outcome) };
+    let stand = unsafe { arch::call_clear(routine, dst, arch::pattern(value), len) };
+    if stand.outcome.left_bytes != 0 {
+        // SAFETY: as above, for what is left.
+        unsafe { clear_on(routine, value, stand.dst, stand.outcome) };
     }
 }
 
@@ -44,43 +49,33 @@ pub(crate) unsafe fn clear(routine: ClearRoutine, dst: *mut u8, value: u8, len: 
 #[inline(never)]
 unsafe fn copy_on(
     routine: CopyRoutine,
-    dst: *mut u8,
-    src: *const u8,
-    len: usize,
+    mut dst: *mut u8,
+    mut src: *const u8,
     mut outcome: Outcome,
 ) {
     while outcome.left_bytes != 0 {
-        let done = len - outcome.left_bytes;
-        // SAFETY: `done < len`, so both stay inside their ranges.
-        let (dst, src) = unsafe { (dst.add(done), src.add(done)) };
         if outcome.stopped_by != Outcome::NOTHING {
             // SAFETY: the byte is inside the source range, which the caller called readable.
-            let byte = unsafe { src.read_volatile() };
+            let byte = unsafe { src.cast::<MaybeUninit<u8>>().read_volatile() };
             // SAFETY: the byte is inside the destination range, which the caller called writable.
-            unsafe { dst.write_volatile(byte) };
+            unsafe { dst.cast::<MaybeUninit<u8>>().write_volatile(byte) };
         }
         // SAFETY: the remaining ranges are parts of the caller's.
-        outcome = unsafe { routine(dst, src, outcome.left_bytes) };
+        Stand { dst, src, outcome } =
+            unsafe { arch::call_copy(routine, dst, src, outcome.left_bytes) };
     }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn clear_on(
-    routine: ClearRoutine,
-    dst: *mut u8,
-    value: u8,
-    len: usize,
-    mut outcome: Outcome,
-) {
+unsafe fn clear_on(routine: ClearRoutine, value: u8, mut dst: *mut u8, mut outcome: Outcome) {
     while outcome.left_bytes != 0 {
-        // SAFETY: `left_bytes <= len`, so this stays inside the range.
-        let dst = unsafe { dst.add(len - outcome.left_bytes) };
         if outcome.stopped_by != Outcome::NOTHING {
             // SAFETY: the byte is inside the range that the caller called writable.
             unsafe { dst.write_volatile(value) };
         }
         // SAFETY: the remaining range is a part of the caller's.
-        outcome = unsafe { routine(dst, pattern(value), outcome.left_bytes) };
+        Stand { dst, outcome, .. } =
+            unsafe { arch::call_clear(routine, dst, arch::pattern(value), outcome.left_bytes) };
     }
 }

@@ -10,18 +10,18 @@
 //!    asked on the first call through any slot. Without `std` it is not asked until [`detect`] is
 //!    called: until then only general registers and the features the build requires are used, so
 //!    that a kernel can copy before it has set up its vector unit (seeds row M4).
-//! 2. *Environment*, when [`init`] is called (feature `std`).
+//! 2. *Environment*, when [`init`](crate::init) is called (feature `std`).
 //! 3. *Api*: [`set`].
 
-use crate::arch::Outcome;
+use crate::arch::{self, Outcome};
 use crate::cpu::{Cpu, Features, Reader};
 use crate::error::{Error, Unavailable, Word};
 use crate::policy::{self, Gate};
 use crate::variant::{self, Operation, RegisterClass, Store, StoresOnce, Variant};
 use core::fmt;
 use core::ptr;
-use disabled::Disabled;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
+use disabled::Disabled;
 
 /// What a caller asks for. Each slot is served by one variant and switched by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,10 +75,9 @@ impl Slot {
     /// What a variant must do to serve this slot.
     pub const fn operation(self) -> Operation {
         match self {
-            Self::ClearPage
-            | Self::Clear
-            | Self::ClearPageNontemporal
-            | Self::ClearNontemporal => Operation::Clear,
+            Self::ClearPage | Self::Clear | Self::ClearPageNontemporal | Self::ClearNontemporal => {
+                Operation::Clear
+            }
             Self::CopyPage | Self::Copy | Self::CopyPageNontemporal | Self::CopyNontemporal => {
                 Operation::Copy
             }
@@ -123,10 +122,8 @@ impl Slot {
         match variant.stores_once() {
             StoresOnce::Always => true,
             StoresOnce::Pages => self.is_page() || !self.is_nontemporal(),
-            // Plain Rust can't promise it, and where nothing else exists it must serve.
-            StoresOnce::No => {
-                !(self.is_page() || self.is_nontemporal()) || !variant.recoverable()
-            }
+            // Where nothing else exists, plain Rust must serve.
+            StoresOnce::No => !(self.is_page() || self.is_nontemporal()) || !arch::HAS_ASSEMBLY,
         }
     }
 }
@@ -145,7 +142,7 @@ pub enum DecidedBy {
     Default,
     /// The size of this machine's caches.
     CacheGeometry,
-    /// An environment variable, read by [`init`].
+    /// An environment variable, read by [`init`](crate::init).
     Environment,
     /// A call.
     Api,
@@ -424,7 +421,7 @@ const BASELINE: Features = {
         features = features.union(Features::SSE).union(Features::MMXEXT);
     }
     if cfg!(target_feature = "sse2") {
-        features = features.union(Features::SSE2);
+        features = features.union(Features::SSE2).union(Features::MOVNTI);
     }
     features
 };
@@ -453,9 +450,8 @@ fn preferred(slot: Slot) -> &'static Variant {
 }
 
 fn below_threshold(slot: Slot) -> &'static Variant {
-    let ordinary = |v: &Variant| {
-        v.store() != Store::NonTemporal && v.stores_once() == StoresOnce::Always
-    };
+    let ordinary =
+        |v: &Variant| v.store() != Store::NonTemporal && v.stores_once() == StoresOnce::Always;
     best(slot, ordinary).unwrap_or(portable(slot))
 }
 
@@ -468,8 +464,8 @@ fn best(slot: Slot, suits: impl Fn(&Variant) -> bool) -> Option<&'static Variant
 
 fn portable(slot: Slot) -> &'static Variant {
     match slot.operation() {
-        Operation::Copy => &crate::arch::PORTABLE_COPY,
-        Operation::Clear => &crate::arch::PORTABLE_CLEAR,
+        Operation::Copy => &arch::PORTABLE_COPY,
+        Operation::Clear => &arch::PORTABLE_CLEAR,
     }
 }
 

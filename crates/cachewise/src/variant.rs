@@ -137,16 +137,19 @@ impl Variant {
         }
     }
 
+    #[allow(dead_code, reason = "only rows with assembly need a feature")]
     pub(crate) const fn needs(mut self, features: Features) -> Self {
         self.needs = features;
         self
     }
 
+    #[allow(dead_code, reason = "only rows with assembly say so")]
     pub(crate) const fn once(mut self, stores_once: StoresOnce) -> Self {
         self.stores_once = stores_once;
         self
     }
 
+    #[allow(dead_code, reason = "only rows with assembly say so")]
     pub(crate) const fn prefetches(mut self, prefetch: Prefetch) -> Self {
         self.prefetch = prefetch;
         self
@@ -159,6 +162,7 @@ impl Variant {
 
     /// Among the available rows that suit a slot, the highest preference serves it until
     /// something measured or the user decides otherwise. 0: never chosen unasked.
+    #[allow(dead_code, reason = "only rows with assembly say so")]
     pub(crate) const fn preferred(mut self, preference: u8) -> Self {
         self.preference = preference;
         self

@@ -30,8 +30,11 @@ mod native;
 #[path = "portable.rs"]
 mod native;
 
-pub(crate) use native::{BLOCK_BYTES, ROWS, fence, walk};
+pub(crate) use native::{BLOCK_BYTES, ROWS, call_clear, call_copy, fence, walk};
 pub(crate) use portable::{CLEAR as PORTABLE_CLEAR, COPY as PORTABLE_COPY};
+
+/// Whether there are other rows than the plain Rust ones.
+pub(crate) const HAS_ASSEMBLY: bool = ROWS.len() > 2;
 
 /// What a routine hands back: how much is left, and what stopped it.
 ///
@@ -44,6 +47,7 @@ pub(crate) struct Outcome {
     pub(crate) stopped_by: usize,
 }
 
+#[cfg_attr(any(miri, cachewise_portable), allow(dead_code, reason = "plain Rust never stops"))]
 impl Outcome {
     /// All bytes were done.
     pub(crate) const DONE: Self = Self { left_bytes: 0, stopped_by: Self::NOTHING };
@@ -62,3 +66,9 @@ pub(crate) type CopyRoutine =
 /// Fills `len` bytes at `dst` with the byte that `pattern` repeats eight times.
 pub(crate) type ClearRoutine =
     unsafe extern "C" fn(dst: *mut u8, pattern: u64, len: usize) -> Outcome;
+
+/// The byte repeated eight times, as the clearing routines take it.
+#[inline(always)]
+pub(crate) const fn pattern(value: u8) -> u64 {
+    u64::from_ne_bytes([value; 8])
+}

@@ -4,7 +4,8 @@
 //! provenance. It becomes a call of the platform's `memcpy`, whose stores may overlap and whose
 //! accesses have no exception-table entry.
 
-use super::Outcome;
+use super::{ClearRoutine, CopyRoutine, Outcome};
+use crate::run::Stand;
 use crate::variant::{RegisterClass, Store, Variant};
 
 pub(crate) const COPY: Variant =
@@ -18,6 +19,42 @@ pub(crate) static ROWS: &[Variant] = &[COPY, CLEAR];
 /// What the other modules take for a line where no assembly says better.
 #[allow(dead_code, reason = "used where no assembly is compiled")]
 pub(crate) const BLOCK_BYTES: usize = 64;
+
+/// Calls a routine. Those of this module do all there is to do.
+///
+/// # Safety
+///
+/// The routine's.
+#[allow(dead_code, reason = "used where no assembly is compiled")]
+#[inline(always)]
+pub(crate) unsafe fn call_copy(
+    routine: CopyRoutine,
+    dst: *mut u8,
+    src: *const u8,
+    len: usize,
+) -> Stand {
+    // SAFETY: the caller's promise.
+    let outcome = unsafe { routine(dst, src, len) };
+    Stand { dst: dst.wrapping_add(len), src: src.wrapping_add(len), outcome }
+}
+
+/// [`call_copy`] for a routine that clears.
+///
+/// # Safety
+///
+/// The routine's.
+#[allow(dead_code, reason = "used where no assembly is compiled")]
+#[inline(always)]
+pub(crate) unsafe fn call_clear(
+    routine: ClearRoutine,
+    dst: *mut u8,
+    pattern: u64,
+    len: usize,
+) -> Stand {
+    // SAFETY: the caller's promise.
+    let outcome = unsafe { routine(dst, pattern, len) };
+    Stand { dst: dst.wrapping_add(len), src: core::ptr::null(), outcome }
+}
 
 /// Copies between ranges that may overlap.
 ///

@@ -34,41 +34,38 @@ cw_begin \name
     cmp rdx, 16
     jb cachewise_{major}_{minor}_{patch}_clear_below_16
     cw_spread_\spread \x
-    cmp rdx, 32
-    ja 2f
-    cw_access 0, \fixup, \store [rdi], \x\()0
-    cw_access 0, \fixup, \store [rdi + rdx - 16], \x\()0
-    cw_return \leave
-2:
-    .if \width > 16
+    cmp rdx, 2 * \width
+    ja 3f
+    .if \width > 32
     cmp rdx, 64
     ja 2f
-    cw_access 0, \fixup, \store [rdi], \y\()0
-    cw_access 0, \fixup, \store [rdi + rdx - 32], \y\()0
+    .endif
+    .if \width > 16
+    cmp rdx, 32
+    ja 4f
+    .endif
+    cw_clear_ends 16, \store, \fixup, \x\()0
     cw_return \leave
-2:
+    .if \width > 16
+4:  cw_clear_ends 32, \store, \fixup, \y\()0
+    cw_return \leave
     .endif
     .if \width > 32
-    cmp rdx, 128
-    ja 2f
-    cw_access 0, \fixup, \store [rdi], \r\()0
-    cw_access 0, \fixup, \store [rdi + rdx - 64], \r\()0
+2:  cw_clear_ends 64, \store, \fixup, \r\()0
     cw_return \leave
-2:
     .endif
+3:  cmp rdx, 8 * \width
+    ja 3f
     cmp rdx, 4 * \width
     ja 2f
-    cw_access 0, \fixup, \store [rdi], \r\()0
     cw_access 0, \fixup, \store [rdi + \width], \r\()0
     cw_access 0, \fixup, \store [rdi + rdx - 2 * \width], \r\()0
-    cw_access 0, \fixup, \store [rdi + rdx - \width], \r\()0
+    cw_clear_ends \width, \store, \fixup, \r\()0
     cw_return \leave
-2:  cmp rdx, 8 * \width
-    ja 2f
-    cw_clear_group 4, \width, \store, \fixup, \r\()0
-    cw_clear_end \width, \store, \fixup, \r\()0
+2:  cw_clear_group 4, \width, \store, \fixup, \r\()0
+    cw_clear_last \width, \store, \fixup, \r\()0
     cw_return \leave
-2:  mov ecx, edi
+3:  mov ecx, edi
     and ecx, \width - 1
     jz 3f
     cw_access 0, \fixup, \store [rdi], \r\()0
@@ -80,7 +77,7 @@ cw_begin \name
     cw_cleared (4 * \width)
     cmp rdx, 4 * \width
     ja 3b
-    cw_clear_end \width, \store, \fixup, \r\()0
+    cw_clear_last \width, \store, \fixup, \r\()0
     cw_return \leave
 cw_end \name
 .endm
@@ -97,8 +94,14 @@ cw_end \name
     .endif
 .endm
 
+# The first and the last \width bytes.
+.macro cw_clear_ends width, store, fixup, r
+    cw_access 0, \fixup, \store [rdi], \r
+    cw_access 0, \fixup, \store [rdi + rdx - \width], \r
+.endm
+
 # Four registers up to the end.
-.macro cw_clear_end width, store, fixup, r
+.macro cw_clear_last width, store, fixup, r
     cw_access 0, \fixup, \store [rdi + rdx - 4 * \width], \r
     cw_access 0, \fixup, \store [rdi + rdx - 3 * \width], \r
     cw_access 0, \fixup, \store [rdi + rdx - 2 * \width], \r

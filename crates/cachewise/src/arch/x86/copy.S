@@ -8,34 +8,35 @@
 cw_begin \name
     cmp rdx, 16
     jb cachewise_{major}_{minor}_{patch}_copy_below_16
-    cmp rdx, 32
-    ja 2f
-    cw_copy_ends 1, 16, \load, \store, \fixup, \x
-    cw_return
-2:
-    .if \width > 16
+    cmp rdx, 2 * \width
+    ja 3f
+    .if \width > 32
     cmp rdx, 64
     ja 2f
-    cw_copy_ends 1, 32, \load, \store, \fixup, \y
+    .endif
+    .if \width > 16
+    cmp rdx, 32
+    ja 4f
+    .endif
+    cw_copy_ends 1, 16, \load, \store, \fixup, \x
+    cw_return
+    .if \width > 16
+4:  cw_copy_ends 1, 32, \load, \store, \fixup, \y
     cw_return \leave
-2:
     .endif
     .if \width > 32
-    cmp rdx, 128
-    ja 2f
-    cw_copy_ends 1, 64, \load, \store, \fixup, \r
+2:  cw_copy_ends 1, 64, \load, \store, \fixup, \r
     cw_return \leave
-2:
     .endif
+3:  cmp rdx, 8 * \width
+    ja 3f
     cmp rdx, 4 * \width
     ja 2f
     cw_copy_ends 2, \width, \load, \store, \fixup, \r
     cw_return \leave
-2:  cmp rdx, 8 * \width
-    ja 2f
-    cw_copy_ends 4, \width, \load, \store, \fixup, \r
+2:  cw_copy_ends 4, \width, \load, \store, \fixup, \r
     cw_return \leave
-2:  mov ecx, edi
+3:  mov ecx, edi
     and ecx, \width - 1
     jz 3f
     cw_access 0, \fixup, \load \r\()0, [rsi]

@@ -30,7 +30,8 @@
 .purgem cw_spread_none
 .purgem cw_clear_temporal
 .purgem cw_clear_group
-.purgem cw_clear_end
+.purgem cw_clear_ends
+.purgem cw_clear_last
 .purgem cw_clear_64
 .purgem cw_clear_once
 .purgem cw_clear_nontemporal

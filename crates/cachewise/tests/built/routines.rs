@@ -2,9 +2,9 @@
 
 use super::common::title;
 use super::image::{
-    Image, Paths, Walk, accesses_memory, destination_register, is_vector, registers, visit, writes,
+    Effect, Image, Paths, Walk, accesses_memory, destination_register, is_vector, registers, visit,
 };
-use super::step::is_nontemporal_store;
+use super::step::{is_nontemporal_store, writes};
 use crate::say;
 use cachewise::cpu::Features;
 use cachewise::variant::{self, Prefetch, RegisterClass, Store, Variant};
@@ -219,7 +219,7 @@ fn mmx_state(instruction: &Instruction) -> Option<bool> {
 #[test]
 fn every_path_leaves_clean_register_states() {
     let Some(image) = image() else { return };
-    let checks: [(&str, fn(&Instruction) -> Option<bool>); 2] =
+    let checks: [(&str, Effect); 2] =
         [("without vzeroupper", upper_halves), ("without emms", mmx_state)];
     for (what, effect) in checks {
         let dirty = image.instructions.values().filter(|i| effect(i) == Some(true)).count();

@@ -527,7 +527,7 @@ mod disabled {
         }
     }
 
-    const _: () = assert!(variant::COUNT <= 64, "one bit per row");
+    const _: () = assert!(arch::ROWS.len() <= 64, "one bit per row");
 
     fn bit(variant: &Variant) -> u64 {
         let index = variant::all().iter().position(|v| v == variant);

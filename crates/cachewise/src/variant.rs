@@ -330,8 +330,6 @@ pub fn all() -> &'static [Variant] {
     arch::ROWS
 }
 
-pub(crate) const COUNT: usize = arch::ROWS.len();
-
 /// The row of this operation with this name.
 ///
 /// # Errors

@@ -57,6 +57,10 @@ impl Outcome {
     pub(crate) const SOURCE: usize = 1;
     /// The first byte left cannot be written to the destination.
     pub(crate) const DESTINATION: usize = 2;
+    /// Above the side, what the fault handler said of the cause.
+    pub(crate) const CAUSE_SHIFT: usize = 8;
+    /// The cause of poisoned memory: the one that the routines themselves know.
+    pub(crate) const POISON: usize = 6;
 }
 
 /// Copies `len` bytes from `src` to `dst`, which do not overlap.

@@ -7,6 +7,7 @@
 //!
 //! - `frame.S`: entry, exit, an access with its row of the exception table, the short pieces;
 //! - `copy.S`, `clear.S`: the loops and their instances;
+//! - `word.S`: single objects that may not be there;
 //! - `recover.S`: where a fault leads.
 //!
 //! Manuals: Intel SDM 325462 (volume 1, 10.4.6 on non-temporal data; volume 2 for each
@@ -32,6 +33,7 @@ global_asm!(
         include_str!("recover.S"),
         include_str!("copy.S"),
         include_str!("clear.S"),
+        include_str!("word.S"),
         include_str!("purge.S"),
         ".popsection\n",
     ),
@@ -44,6 +46,8 @@ global_asm!(
     retry_bytes = const RETRY_BYTES,
     source = const Outcome::SOURCE,
     destination = const Outcome::DESTINATION,
+    cause_shift = const Outcome::CAUSE_SHIFT,
+    poison = const Outcome::POISON,
 );
 
 /// The `_pages` variants copy this many streams in step, each of this length.

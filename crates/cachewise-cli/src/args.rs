@@ -1,0 +1,229 @@
+//! The one definition of what can be asked: from it come parsing, help and messages.
+
+use crate::export::Format;
+use crate::size::Size;
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  cachewise                               who wins here, in under a minute
+  cachewise list                          all slots and variants
+  cachewise machine                       CPU, caches, measured latencies
+  cachewise bench copy --size 4K,1M       all ways to copy, hot and cold
+  cachewise bench clear --variant movnti,rep_stosq --temperature cold
+  cachewise bench copy --peer ./libfoo.so:my_memcpy --format json
+  CACHEWISE_FORCE=clear_page=rep_stosq cachewise list
+";
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  cachewise bench copy
+  cachewise bench copy --size 64,4K,1MiB --temperature hot
+  cachewise bench copy --size 4K --temperature cold --pattern random --threads 2
+  cachewise bench copy --size 4K --align 1:0
+  cachewise bench clear --peer ./libfoo.so:my_memset --format json > result.json
+";
+
+const TEMPLATE: &str = "\
+{about-with-newline}
+{before-help}{usage-heading} {usage}
+
+{all-args}{after-help}";
+
+/// Which way to copy and to clear memory wins on this machine, and from what size.
+///
+/// Without a subcommand: a quick verdict for each slot.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cachewise",
+    version,
+    before_help = EXAMPLES,
+    help_template = TEMPLATE,
+    args_conflicts_with_subcommands = true,
+    color = clap::ColorChoice::Never
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) quick: Quick,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Slots, what serves them and who decided; variants, and why one is not available
+    List,
+    /// CPU, caches, pages, counters: each fact with its source, then the doubts
+    Machine,
+    /// Times ways to copy or to clear, side by side, the operation alone
+    #[command(before_help = BENCH_EXAMPLES, help_template = TEMPLATE)]
+    Bench(Bench),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Output {
+    /// How the result is written to stdout
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// No progress, notes or warnings on stderr
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Switches off warnings by their ids
+    #[arg(long, global = true, value_name = "ID", value_delimiter = ',')]
+    pub(crate) silence: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Quick {
+    /// Sizes to try, instead of those of the quick verdict
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    pub(crate) size: Vec<Size>,
+    #[command(flatten)]
+    pub(crate) effort: Effort<45>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Bench {
+    /// What to time
+    #[arg(value_enum)]
+    pub(crate) operation: Operation,
+    /// Lengths of a call: KiB, MiB, GiB, K, M, G or bytes; comma list or repeated
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_delimiter = ',',
+        default_value = "64,512,4K,64K,1M,16M"
+    )]
+    pub(crate) size: Vec<Size>,
+    /// Variants by name, or public, public_nontemporal; libc always takes part. Default: all
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) variant: Vec<String>,
+    /// The same buffers again, or a range larger than the last-level cache. Default: both
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "hot,cold")]
+    pub(crate) temperature: Vec<Temperature>,
+    /// The order of a cold range's pieces, each touched once per pass
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "walk")]
+    pub(crate) pattern: Vec<Pattern>,
+    /// Bytes off an aligned place: one number for both sides, or DST:SRC; comma list
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "0")]
+    pub(crate) align: Vec<Align>,
+    /// Threads at the same time, each in its own range
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// A routine with memcpy's or memset's signature, timed beside the others
+    #[arg(long, value_name = "LIB.so:SYMBOL")]
+    pub(crate) peer: Vec<String>,
+    #[command(flatten)]
+    pub(crate) effort: Effort<3>,
+}
+
+/// `SECONDS` is the default of `--time`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Effort<const SECONDS: u64> {
+    /// Samples per variant and case, if the time suffices
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) samples: u16,
+    /// Seconds: of a bench case, or of the whole quick verdict
+    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(SECONDS as f64))]
+    pub(crate) time: Seconds,
+    /// For the order of everything that is shuffled
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seconds(f64);
+
+impl Seconds {
+    pub(crate) fn duration(self) -> Duration {
+        Duration::from_secs_f64(self.0)
+    }
+}
+
+impl std::str::FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(seconds) if (0.0..=86400.0).contains(&seconds) => Ok(Self(seconds)),
+            _ => Err(format!("\"{text}\" is not a number of seconds from 0 to 86400")),
+        }
+    }
+}
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Operation {
+    Copy,
+    Clear,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Temperature {
+    /// The same buffers again and again
+    Hot,
+    /// A range larger than the last-level cache
+    Cold,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pattern {
+    /// One piece after the other
+    Walk,
+    /// The pieces in random order
+    Random,
+}
+
+/// `--align`: offsets of destination and source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Align(pub(crate) cachewise_measure::Align);
+
+impl std::str::FromStr for Align {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (dst, src) = text.split_once(':').unwrap_or((text, text));
+        let offset = |text: &str| text.parse().ok().filter(|&bytes: &u16| bytes < 4096);
+        match (offset(dst), offset(src)) {
+            (Some(dst), Some(src)) => {
+                Ok(Self(cachewise_measure::Align { dst_bytes: dst.into(), src_bytes: src.into() }))
+            }
+            _ => Err(format!("\"{text}\" is not a number below 4096, nor two with a colon")),
+        }
+    }
+}
+
+impl From<Operation> for cachewise::variant::Operation {
+    fn from(operation: Operation) -> Self {
+        match operation {
+            Operation::Copy => Self::Copy,
+            Operation::Clear => Self::Clear,
+        }
+    }
+}
+
+impl From<Temperature> for cachewise_measure::Temperature {
+    fn from(temperature: Temperature) -> Self {
+        match temperature {
+            Temperature::Hot => Self::Hot,
+            Temperature::Cold => Self::Cold,
+        }
+    }
+}
+
+impl From<Pattern> for cachewise_measure::Pattern {
+    fn from(pattern: Pattern) -> Self {
+        match pattern {
+            Pattern::Walk => Self::Walk,
+            Pattern::Random => Self::Random,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! One module per command. Each measures or asks, and makes a report of the answers.
+
+mod bench;
+mod list;
+mod machine;
+mod verdict;
+
+use crate::args::{Args, Command};
+use crate::failure::{Failure, INTERRUPTED, USAGE_OR_RUN};
+use crate::record::{Column, Object, Report, Section, Value, data};
+use crate::voice::Voice;
+use cachewise_measure::Machine;
+use std::process::ExitCode;
+
+/// A report, and whether it is all that was asked for.
+pub(crate) struct Done {
+    pub(crate) report: Report,
+    end: End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Complete,
+    /// Some case has no figure because something is wrong.
+    Errors,
+    /// Ctrl-C; what was finished is in the report.
+    Stopped,
+}
+
+impl Done {
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self.end {
+            End::Complete => ExitCode::SUCCESS,
+            End::Errors => USAGE_OR_RUN.into(),
+            End::Stopped => INTERRUPTED.into(),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
+    let mut voice = Voice::new(&args.output);
+    let machine = Machine::detect();
+    match &args.command {
+        None => verdict::run(&machine, &args.quick, &mut voice),
+        Some(Command::List) => Ok(list::run(&machine)),
+        Some(Command::Machine) => machine::run(&machine, &mut voice),
+        Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice),
+    }
+}
+
+/// The common head's machine: enough to see that two results come from different ones.
+const HEAD: &[Column<Machine>] = &[
+    data("vendor", |m| Value::text(m.cpu.vendor())),
+    data("brand", |m| Value::text(m.cpu.brand())),
+    data("family", |m| Value::Count(m.cpu.family.into())),
+    data("model", |m| Value::Count(m.cpu.model.into())),
+    data("stepping", |m| Value::Count(m.cpu.stepping.into())),
+    data("hypervisor", |m| Value::Flag(m.cpu.hypervisor)),
+    data("cpus", |m| Value::Count(m.cpus as u64)),
+    data("memory_bytes", |m| Value::Bytes(m.total_bytes as usize)),
+    data("last_level_bytes", |m| Value::Bytes(m.last_level_bytes())),
+    data("line_bytes", |m| Value::Bytes(m.geometry.line_max().value)),
+    data("page_bytes", |m| Value::Bytes(m.page_bytes)),
+];
+
+fn report(command: &'static str, machine: &Machine, sections: Vec<Section>) -> Report {
+    Report { command, machine: Object::new("machine", HEAD, machine), sections }
+}
+
+fn warn_if_range_is_short(machine: &Machine, threads: usize, voice: &mut Voice) {
+    if !machine.range(threads).exceeds_last_level() {
+        voice.warn(
+            "range-within-cache",
+            &"memory is too short for a range larger than the last-level cache, so cold is not cold",
+            &"free memory, or use fewer threads; the level of each row is measured",
+        );
+    }
+}

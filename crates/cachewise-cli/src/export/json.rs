@@ -1,0 +1,74 @@
+//! JSON: `schema_version`, `command`, `machine`, then the sections by their keys. What is missing
+//! is null, so that every object of a list has the same names.
+
+use crate::record::{List, Object, Report, SCHEMA_VERSION, Section, Value};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::io::{self, Write};
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, report)?;
+    writeln!(out)
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
+        map.serialize_entry("command", self.command)?;
+        map.serialize_entry(self.machine.key, &self.machine)?;
+        for section in self.sections.iter().filter(|section| !section.key().is_empty()) {
+            match section {
+                Section::List(list) => map.serialize_entry(list.key, list)?,
+                Section::Object(object) => map.serialize_entry(object.key, object)?,
+            }
+        }
+        map.end()
+    }
+}
+
+impl Serialize for List {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let keys = self.heads.iter().map(|head| head.key);
+        to.collect_seq(self.rows.iter().map(|row| Entries(keys.clone().zip(&row.values))))
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Entries(self.fields.iter().map(|(head, value)| (head.key, value))).serialize(to)
+    }
+}
+
+struct Entries<I>(I);
+
+impl<'a, I: Iterator<Item = (&'static str, &'a Value)> + Clone> Serialize for Entries<I> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.clone().filter(|(key, _)| !key.is_empty()))
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Missing => to.serialize_none(),
+            Self::Flag(flag) => to.serialize_bool(*flag),
+            Self::Count(count) => to.serialize_u64(*count),
+            Self::Text(text) => to.serialize_str(text),
+            Self::Words(words) => words.serialize(to),
+            Self::Bytes(bytes) => to.serialize_u64(*bytes as u64),
+            Self::Ns(number) | Self::GbPerS(number) | Self::Ratio(number) | Self::Share(number) => {
+                to.serialize_f64(rounded(*number))
+            }
+            Self::Interval(low, high) => [rounded(*low), rounded(*high)].serialize(to),
+            Self::Samples(batches) => {
+                let batch = |batch: &Vec<f64>| batch.iter().map(|&ns| rounded(ns)).collect();
+                batches.iter().map(batch).collect::<Vec<Vec<f64>>>().serialize(to)
+            }
+        }
+    }
+}
+
+/// To a thousandth: no clock here knows more.
+fn rounded(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
+}

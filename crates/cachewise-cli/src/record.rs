@@ -1,0 +1,217 @@
+//! One record of a result, from which all formats are made.
+//!
+//! A report is a list of sections. A section is a list of rows under columns, or an object with
+//! named fields. A column has a key (JSON, CSV) and perhaps a title (tables); without a title it is
+//! only for machines. A value knows its unit and so how it is written for people.
+
+use crate::size::Size;
+
+pub(crate) const SCHEMA_VERSION: u64 = 1;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Missing,
+    Flag(bool),
+    Count(u64),
+    Text(String),
+    Words(Vec<String>),
+    Bytes(usize),
+    Ns(f64),
+    GbPerS(f64),
+    Ratio(f64),
+    Share(f64),
+    /// Low and high of a ratio.
+    Interval(f64, f64),
+    /// Raw samples, batch by batch.
+    Samples(Vec<Vec<f64>>),
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Column<R: 'static> {
+    pub(crate) key: &'static str,
+    pub(crate) title: Option<&'static str>,
+    pub(crate) value: fn(&R) -> Value,
+}
+
+/// A column for machines and people.
+pub(crate) const fn shown<R>(
+    key: &'static str,
+    title: &'static str,
+    value: fn(&R) -> Value,
+) -> Column<R> {
+    Column { key, title: Some(title), value }
+}
+
+/// A column for people.
+pub(crate) const fn only_shown<R>(title: &'static str, value: fn(&R) -> Value) -> Column<R> {
+    Column { key: "", title: Some(title), value }
+}
+
+/// A column for machines.
+pub(crate) const fn data<R>(key: &'static str, value: fn(&R) -> Value) -> Column<R> {
+    Column { key, title: None, value }
+}
+
+/// A column's name without its row type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// Empty: for people only.
+    pub(crate) key: &'static str,
+    pub(crate) title: Option<&'static str>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// Rows of one group stand under one heading.
+    pub(crate) group: String,
+    /// Left out of tables.
+    pub(crate) only_data: bool,
+    pub(crate) values: Vec<Value>,
+}
+
+#[derive(Debug)]
+pub(crate) struct List {
+    pub(crate) key: &'static str,
+    pub(crate) heads: Vec<Head>,
+    pub(crate) rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub(crate) key: &'static str,
+    pub(crate) fields: Vec<(Head, Value)>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Section {
+    List(List),
+    Object(Object),
+}
+
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) command: &'static str,
+    /// The common head's machine.
+    pub(crate) machine: Object,
+    pub(crate) sections: Vec<Section>,
+}
+
+/// What a row of a list adds to its values.
+pub(crate) trait Grouped {
+    fn group(&self) -> String {
+        String::new()
+    }
+
+    fn only_data(&self) -> bool {
+        false
+    }
+}
+
+impl Section {
+    /// Empty: for people only.
+    pub(crate) fn key(&self) -> &'static str {
+        match self {
+            Self::List(list) => list.key,
+            Self::Object(object) => object.key,
+        }
+    }
+
+    pub(crate) fn list<R: Grouped>(
+        key: &'static str,
+        columns: &[Column<R>],
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let heads = columns.iter().map(|c| Head { key: c.key, title: c.title }).collect();
+        let row = |row: R| Row {
+            group: row.group(),
+            only_data: row.only_data(),
+            values: columns.iter().map(|column| (column.value)(&row)).collect(),
+        };
+        Self::List(List { key, heads, rows: rows.into_iter().map(row).collect() })
+    }
+
+    pub(crate) fn object<R>(key: &'static str, columns: &[Column<R>], of: &R) -> Self {
+        Self::Object(Object::new(key, columns, of))
+    }
+}
+
+impl Object {
+    pub(crate) fn new<R>(key: &'static str, columns: &[Column<R>], of: &R) -> Self {
+        let field = |c: &Column<R>| (Head { key: c.key, title: c.title }, (c.value)(of));
+        Self { key, fields: columns.iter().map(field).collect() }
+    }
+}
+
+impl Value {
+    pub(crate) fn text(text: impl ToString) -> Self {
+        Self::Text(text.to_string())
+    }
+
+    pub(crate) fn or_missing<T>(value: Option<T>, make: impl FnOnce(T) -> Self) -> Self {
+        value.map_or(Self::Missing, make)
+    }
+
+    pub(crate) fn is_number(&self) -> bool {
+        !matches!(self, Self::Missing | Self::Flag(_) | Self::Text(_) | Self::Words(_))
+    }
+
+    /// As people read it.
+    pub(crate) fn for_people(&self) -> String {
+        match self {
+            Self::Missing => "-".into(),
+            Self::Flag(true) => "yes".into(),
+            Self::Flag(false) => "no".into(),
+            Self::Count(count) => count.to_string(),
+            Self::Text(text) => text.clone(),
+            Self::Words(words) if words.is_empty() => "-".into(),
+            Self::Words(words) => words.join(" "),
+            Self::Bytes(bytes) => Size(*bytes).to_string(),
+            Self::Ns(ns) => time(*ns),
+            Self::GbPerS(rate) => three_digits(*rate),
+            Self::Ratio(ratio) => format!("{ratio:.2}x"),
+            Self::Share(share) => format!("{:.0} %", share * 100.0),
+            Self::Interval(low, high) => format!("{low:.2}-{high:.2}"),
+            Self::Samples(samples) => samples.iter().map(Vec::len).sum::<usize>().to_string(),
+        }
+    }
+}
+
+fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ..1e3 => (ns, "ns"),
+        ..1e6 => (ns / 1e3, "µs"),
+        ..1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// At least three digits and no more after the point than that takes.
+fn three_digits(value: f64) -> String {
+    match value {
+        ..10.0 => format!("{value:.2}"),
+        ..100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_and_a_unit() {
+        for (value, text) in [
+            (Value::Ns(0.5), "0.50 ns"),
+            (Value::Ns(12.34), "12.3 ns"),
+            (Value::Ns(1234.0), "1.23 µs"),
+            (Value::Ns(2.5e9), "2.50 s"),
+            (Value::GbPerS(123.4), "123"),
+            (Value::Share(0.873), "87 %"),
+            (Value::Ratio(1.0449), "1.04x"),
+            (Value::Missing, "-"),
+        ] {
+            assert_eq!(value.for_people(), text);
+        }
+    }
+}

@@ -79,3 +79,49 @@ unsafe fn clear_on(routine: ClearRoutine, value: u8, mut dst: *mut u8, mut outco
             unsafe { arch::call_clear(routine, dst, arch::pattern(value), outcome.left_bytes) };
     }
 }
+
+/// Runs a routine until it is done or something stops it.
+///
+/// # Safety
+///
+/// The routine's, but that the memory may fault; and a handler knows the exception table.
+#[inline]
+pub(crate) unsafe fn try_copy(
+    routine: CopyRoutine,
+    mut dst: *mut u8,
+    mut src: *const u8,
+    len: usize,
+) -> Outcome {
+    let mut outcome = Outcome { left_bytes: len, stopped_by: Outcome::NOTHING };
+    loop {
+        // SAFETY: the caller's promise, for the part that is left.
+        Stand { dst, src, outcome } =
+            unsafe { arch::call_copy(routine, dst, src, outcome.left_bytes) };
+        if outcome.left_bytes == 0 || outcome.stopped_by != Outcome::NOTHING {
+            return outcome;
+        }
+    }
+}
+
+/// [`try_copy`] for a routine that clears.
+///
+/// # Safety
+///
+/// As there.
+#[inline]
+pub(crate) unsafe fn try_clear(
+    routine: ClearRoutine,
+    mut dst: *mut u8,
+    value: u8,
+    len: usize,
+) -> Outcome {
+    let mut outcome = Outcome { left_bytes: len, stopped_by: Outcome::NOTHING };
+    loop {
+        // SAFETY: the caller's promise, for the part that is left.
+        Stand { dst, outcome, .. } =
+            unsafe { arch::call_clear(routine, dst, arch::pattern(value), outcome.left_bytes) };
+        if outcome.left_bytes == 0 || outcome.stopped_by != Outcome::NOTHING {
+            return outcome;
+        }
+    }
+}

@@ -309,6 +309,22 @@ pub(crate) fn serving_at(slot: Slot, gate: Gate, total_bytes: usize) -> &'static
     }
 }
 
+/// What serves the slot where the memory may not be there: its variant, or the preferred
+/// recoverable one if that has no exception table.
+pub(crate) fn recoverable(slot: Slot) -> &'static Variant {
+    let variant = get(slot);
+    if variant.recoverable() {
+        return variant;
+    }
+    best(slot, Variant::recoverable).unwrap_or(variant)
+}
+
+/// [`recoverable`] for a transfer of this length through a `_nontemporal` slot.
+pub(crate) fn recoverable_at(slot: Slot, gate: Gate, total_bytes: usize) -> &'static Variant {
+    let variant = recoverable(slot);
+    if policy::goes_around(gate, total_bytes) { variant } else { serving_below_threshold(slot) }
+}
+
 /// The variant that serves the slot. Decides first, if nobody has.
 pub fn get(slot: Slot) -> &'static Variant {
     if ptr::eq(serving(slot), &UNDECIDED[slot as usize]) {

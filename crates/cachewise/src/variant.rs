@@ -18,7 +18,7 @@
 //! # Ok::<(), cachewise::Error>(())
 //! ```
 
-use crate::arch::{self, ClearRoutine, CopyRoutine};
+use crate::arch::{self, ClearRoutine, CopyRoutine, Outcome};
 use crate::bytes::{Destination, check_lengths};
 use crate::cpu::Features;
 use crate::error::{Error, Unavailable, Word};
@@ -262,6 +262,46 @@ impl Variant {
     pub(crate) unsafe fn run_copy_unfenced(&self, dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promises.
         unsafe { run::copy(self.copy_code().1, dst, src, len) }
+    }
+
+    /// [`Self::run_copy`] that comes back where the memory is not there.
+    ///
+    /// # Safety
+    ///
+    /// The variant copies, is recoverable and can run here; what exists of the ranges does not
+    /// overlap and may be read and written.
+    #[inline]
+    pub(crate) unsafe fn try_copy(&self, dst: *mut u8, src: *const u8, len: usize) -> Outcome {
+        // SAFETY: the caller's promises.
+        unsafe { run::try_copy(self.copy_code().0, dst, src, len) }
+    }
+
+    /// [`Self::try_copy`] that leaves non-temporal stores pending.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the caller fences before anything touches the destination.
+    #[inline]
+    pub(crate) unsafe fn try_copy_unfenced(
+        &self,
+        dst: *mut u8,
+        src: *const u8,
+        len: usize,
+    ) -> Outcome {
+        // SAFETY: the caller's promises.
+        unsafe { run::try_copy(self.copy_code().1, dst, src, len) }
+    }
+
+    /// [`Self::run_fill`] that comes back where the memory is not there.
+    ///
+    /// # Safety
+    ///
+    /// The variant clears, is recoverable and can run here; what exists of the range may be
+    /// written.
+    #[inline]
+    pub(crate) unsafe fn try_fill(&self, dst: *mut u8, value: u8, len: usize) -> Outcome {
+        // SAFETY: the caller's promises.
+        unsafe { run::try_clear(self.clear_code().0, dst, value, len) }
     }
 
     /// # Safety

@@ -27,6 +27,10 @@ cachewise_{major}_{minor}_{patch}_\name:
     endbr64
 .endm
 
+# The linker defines these two: the table's ends. Hidden, so that no other module's serve.
+    .hidden __start_cachewise_ex_{major}_{minor}_{patch}
+    .hidden __stop_cachewise_ex_{major}_{minor}_{patch}
+
 # A second way into the routine around it.
 .macro cw_label name
     .globl cachewise_{major}_{minor}_{patch}_\name

@@ -37,11 +37,7 @@ pub(super) fn run(machine: &Machine, args: &Quick, voice: &mut Voice) -> Result<
         grids.push(Grid::new(operation, Temperature::Hot, sizes(&HOT_BYTES)));
         grids.push(Grid::new(operation, Temperature::Cold, sizes(&COLD_BYTES)));
     }
-    let effort = Effort {
-        samples: args.effort.samples.into(),
-        time: args.effort.time.duration(),
-        seed: args.effort.seed,
-    };
+    let effort = args.effort.of_verdict();
     let complete = measure_all(machine, &mut grids, &effort, &stop, voice)?;
 
     let mut rows = Vec::new();

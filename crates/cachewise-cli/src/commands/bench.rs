@@ -1,6 +1,6 @@
 //! `bench`: ways to copy or to clear, side by side, the operation alone.
 
-use super::{Done, End, report, warn_if_range_is_short};
+use super::{Done, End, described, report, scenario, warn_if_range_is_short};
 use crate::args::Bench;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -11,8 +11,8 @@ use cachewise::variant::{self, Operation, Variant};
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::stats::Estimate;
 use cachewise_measure::{
-    Case, Contestant, Effort, Error, Ladder, Limits, Located, Machine, Measured, Pattern, Samples,
-    Stop, Temperature, measure,
+    Case, Contestant, Effort, Error, Ladder, Limits, Located, Machine, Measured, Samples, Stop,
+    Temperature, measure,
 };
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(super) fn run(machine: &Machine, args: &Bench, voice: &mut Voice) -> Result<
     let mut rows = Vec::new();
     let mut end = End::Complete;
     for case in &cases {
-        voice.step(case);
+        voice.step(&described(case));
         match bench.case(case, &mut ladder, voice) {
             Ok(measured) => rows.extend(measured),
             Err(Error::Stopped) => {
@@ -161,8 +161,11 @@ impl Table<'_> {
         let located = ladder.locate(case, measured.footprint_bytes)?;
         if located.level != located.level_claimed {
             voice.note(&format_args!(
-                "{case}: a load takes {:.1} ns as from {}, by the claimed sizes it is {}",
-                located.latency_ns, located.level, located.level_claimed
+                "{}: a load takes {:.1} ns as from {}, by the claimed sizes it is {}",
+                described(case),
+                located.latency_ns,
+                located.level,
+                located.level_claimed
             ));
         }
         let limit = self.limits.of(case, located.level);
@@ -344,21 +347,7 @@ const LIMITS: &[Column<Limits>] = &[
 
 impl Grouped for Row {
     fn group(&self) -> String {
-        let Case { operation, temperature, pattern, align, threads, .. } = self.case;
-        let mut group = format!("{operation}, {temperature}");
-        if temperature == Temperature::Cold {
-            group += match pattern {
-                Pattern::Walk => " walk",
-                Pattern::Random => " random",
-            };
-        }
-        if align != Default::default() {
-            group += &format!(", {}:{} bytes off", align.dst_bytes, align.src_bytes);
-        }
-        if threads != 1 {
-            group += &format!(", {threads} threads");
-        }
-        group
+        scenario(&self.case)
     }
 
     fn only_data(&self) -> bool {

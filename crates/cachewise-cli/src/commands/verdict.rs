@@ -5,7 +5,7 @@
 //! `_nontemporal` ones cold, where nobody waits for the bytes. The cost of the later use is not in
 //! it.
 
-use super::{Done, End, report, warn_if_range_is_short};
+use super::{Done, End, described, report, warn_if_range_is_short};
 use crate::args::Quick;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -37,11 +37,7 @@ pub(super) fn run(machine: &Machine, args: &Quick, voice: &mut Voice) -> Result<
         grids.push(Grid::new(operation, Temperature::Hot, sizes(&HOT_BYTES)));
         grids.push(Grid::new(operation, Temperature::Cold, sizes(&COLD_BYTES)));
     }
-    let effort = Effort {
-        samples: args.effort.samples.into(),
-        time: args.effort.time.duration(),
-        seed: args.effort.seed,
-    };
+    let effort = args.effort.of_verdict();
     let complete = measure_all(machine, &mut grids, &effort, &stop, voice)?;
 
     let mut rows = Vec::new();
@@ -104,7 +100,7 @@ fn measure_all(
                 align: Align::default(),
                 threads: 1,
             };
-            voice.step(&case);
+            voice.step(&described(&case));
             let time = until.saturating_duration_since(Instant::now()) / left.max(1) as u32;
             let effort = Effort { time: time.max(Duration::from_millis(1)), ..*effort };
             match measure(machine, &case, &field, &effort, stop) {
@@ -125,7 +121,7 @@ fn measure_all(
                     voice.end();
                     return Ok(false);
                 }
-                Err(error) => voice.note(&format_args!("skipped {case}: {error}")),
+                Err(error) => voice.note(&format_args!("skipped {}: {error}", described(&case))),
             }
             left -= 1;
             voice.step_done();

@@ -59,6 +59,7 @@
 //!
 //! - [`bytes`], [`page`], [`batch()`]: what is called. Safe functions on slices, the same on
 //!   pointers as `_raw`.
+//! - `fallible`: copies whose memory may not be there, exact to the byte (x86-64).
 //! - [`policy`]: from what size a call goes around the cache. [`switch`]: which variant serves it.
 //! - [`variant`]: the registry of all implementations. [`cpu`]: what this machine has.
 //!
@@ -76,6 +77,7 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+#[macro_use]
 mod arch;
 mod batch;
 pub mod bytes;
@@ -83,6 +85,12 @@ pub mod cpu;
 #[cfg(feature = "std")]
 mod env;
 mod error;
+if_assembly! {
+    {
+        pub mod fallible;
+    } else {
+    }
+}
 pub mod page;
 pub mod policy;
 mod run;

@@ -455,7 +455,7 @@ fn below_threshold(slot: Slot) -> &'static Variant {
     best(slot, ordinary).unwrap_or(portable(slot))
 }
 
-fn best(slot: Slot, suits: impl Fn(&Variant) -> bool) -> Option<&'static Variant> {
+pub(crate) fn best(slot: Slot, suits: impl Fn(&Variant) -> bool) -> Option<&'static Variant> {
     variant::all()
         .iter()
         .filter(|v| slot.accepts(v) && suits(v) && v.unavailable().is_none())
@@ -527,7 +527,7 @@ mod disabled {
         }
     }
 
-    const _: () = assert!(variant::COUNT <= 64, "one bit per row");
+    const _: () = assert!(arch::ROWS.len() <= 64, "one bit per row");
 
     fn bit(variant: &Variant) -> u64 {
         let index = variant::all().iter().position(|v| v == variant);

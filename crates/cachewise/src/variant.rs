@@ -221,7 +221,7 @@ impl Variant {
     ///
     /// The variant copies: a slot that copies holds no other.
     #[inline(always)]
-    unsafe fn copy_code(&self) -> (CopyRoutine, CopyRoutine) {
+    pub(crate) unsafe fn copy_code(&self) -> (CopyRoutine, CopyRoutine) {
         match self.code {
             Code::Copy { fenced, unfenced } => (fenced, unfenced),
             // SAFETY: the caller's promise.
@@ -235,7 +235,7 @@ impl Variant {
     ///
     /// The variant clears: a slot that clears holds no other.
     #[inline(always)]
-    unsafe fn clear_code(&self) -> (ClearRoutine, ClearRoutine) {
+    pub(crate) unsafe fn clear_code(&self) -> (ClearRoutine, ClearRoutine) {
         match self.code {
             Code::Clear { fenced, unfenced } => (fenced, unfenced),
             // SAFETY: the caller's promise.
@@ -329,8 +329,6 @@ impl Variant {
 pub fn all() -> &'static [Variant] {
     arch::ROWS
 }
-
-pub(crate) const COUNT: usize = arch::ROWS.len();
 
 /// The row of this operation with this name.
 ///

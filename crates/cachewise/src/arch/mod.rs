@@ -7,28 +7,39 @@
 
 mod portable;
 
-#[cfg(all(
-    target_arch = "x86_64",
-    target_pointer_width = "64",
-    any(unix, target_os = "none"),
-    not(target_vendor = "apple"),
-    not(miri),
-    not(cachewise_portable),
-))]
-#[path = "x86/mod.rs"]
-mod native;
+/// Whether this build has assembly: the one place that says so. The assembly uses ELF directives
+/// and the System V calling convention.
+macro_rules! if_assembly {
+    ({ $($yes:item)* } else { $($no:item)* }) => {
+        $(#[cfg(all(
+            target_arch = "x86_64",
+            target_pointer_width = "64",
+            any(unix, target_os = "none"),
+            not(target_vendor = "apple"),
+            not(miri),
+            not(cachewise_portable),
+        ))] $yes)*
+        $(#[cfg(not(all(
+            target_arch = "x86_64",
+            target_pointer_width = "64",
+            any(unix, target_os = "none"),
+            not(target_vendor = "apple"),
+            not(miri),
+            not(cachewise_portable),
+        )))] $no)*
+    };
+}
 
-// The assembly uses ELF directives and the System V calling convention.
-#[cfg(not(all(
-    target_arch = "x86_64",
-    target_pointer_width = "64",
-    any(unix, target_os = "none"),
-    not(target_vendor = "apple"),
-    not(miri),
-    not(cachewise_portable),
-)))]
-#[path = "portable.rs"]
-mod native;
+if_assembly! {
+    {
+        #[path = "x86/mod.rs"]
+        mod native;
+        pub(crate) use native::{Accessed, exception_table, word};
+    } else {
+        #[path = "portable.rs"]
+        mod native;
+    }
+}
 
 pub(crate) use native::{BLOCK_BYTES, ROWS, call_clear, call_copy, fence, walk};
 pub(crate) use portable::{CLEAR as PORTABLE_CLEAR, COPY as PORTABLE_COPY};
@@ -57,6 +68,10 @@ impl Outcome {
     pub(crate) const SOURCE: usize = 1;
     /// The first byte left cannot be written to the destination.
     pub(crate) const DESTINATION: usize = 2;
+    /// Above the side, what the fault handler said of the cause.
+    pub(crate) const CAUSE_SHIFT: usize = 8;
+    /// The cause of poisoned memory: the one that the routines themselves know.
+    pub(crate) const POISON: usize = 6;
 }
 
 /// Copies `len` bytes from `src` to `dst`, which do not overlap.

@@ -7,6 +7,7 @@
 #   rsi  source cursor (copy), or the byte to write, repeated eight times (clear)
 #   rdx  bytes left, counted from the cursors; all before the cursors is done
 #   rax  after a fault: bytes done at the cursors (put there by the fault handler)
+#   r10  after a fault: why (put there by the fault handler, if it knows)
 #
 # rcx, r8 to r11 and the vector registers are free; rsp and the callee-saved registers stay as they
 # are. On return rax is the number of bytes left and rdx what stopped the routine
@@ -24,6 +25,17 @@
 cachewise_{major}_{minor}_{patch}_\name:
     .cfi_startproc
     endbr64
+.endm
+
+# The linker defines these two: the table's ends. Hidden, so that no other module's serve.
+    .hidden __start_cachewise_ex_{major}_{minor}_{patch}
+    .hidden __stop_cachewise_ex_{major}_{minor}_{patch}
+
+# A second way into the routine around it.
+.macro cw_label name
+    .globl cachewise_{major}_{minor}_{patch}_\name
+    .hidden cachewise_{major}_{minor}_{patch}_\name
+cachewise_{major}_{minor}_{patch}_\name:
 .endm
 
 .macro cw_end name

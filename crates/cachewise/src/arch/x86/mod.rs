@@ -7,6 +7,7 @@
 //!
 //! - `frame.S`: entry, exit, an access with its row of the exception table, the short pieces;
 //! - `copy.S`, `clear.S`: the loops and their instances;
+//! - `word.S`: single objects that may not be there;
 //! - `recover.S`: where a fault leads.
 //!
 //! Manuals: Intel SDM 325462 (volume 1, 10.4.6 on non-temporal data; volume 2 for each
@@ -17,6 +18,7 @@
 
 use super::{ClearRoutine, CopyRoutine, Outcome, portable};
 use crate::cpu::Features;
+use crate::fallible::extable::Row;
 use crate::run::Stand;
 use crate::variant::Prefetch::Nta;
 use crate::variant::RegisterClass::{General, Mmx, Vector};
@@ -32,6 +34,7 @@ global_asm!(
         include_str!("recover.S"),
         include_str!("copy.S"),
         include_str!("clear.S"),
+        include_str!("word.S"),
         include_str!("purge.S"),
         ".popsection\n",
     ),
@@ -44,6 +47,8 @@ global_asm!(
     retry_bytes = const RETRY_BYTES,
     source = const Outcome::SOURCE,
     destination = const Outcome::DESTINATION,
+    cause_shift = const Outcome::CAUSE_SHIFT,
+    poison = const Outcome::POISON,
 );
 
 /// The `_pages` variants copy this many streams in step, each of this length.
@@ -129,7 +134,11 @@ pub(crate) unsafe fn call_clear(
 macro_rules! routine {
     (copy $($name:tt)*) => { routine!(($($name)*) (dst: *mut u8, src: *const u8, len: usize)) };
     (clear $($name:tt)*) => { routine!(($($name)*) (dst: *mut u8, pattern: u64, len: usize)) };
-    (($($name:tt)*) ($($args:tt)*)) => {{
+    (word $name:expr) => {
+        routine!(($name) (object: *mut u8, first: u64, second: u64) -> super::Accessed)
+    };
+    (($($name:tt)*) ($($args:tt)*)) => { routine!(($($name)*) ($($args)*) -> Outcome) };
+    (($($name:tt)*) ($($args:tt)*) -> $result:ty) => {{
         unsafe extern "C" {
             #[link_name = concat!(
                 "cachewise_",
@@ -138,7 +147,7 @@ macro_rules! routine {
                 env!("CARGO_PKG_VERSION_PATCH"), "_",
                 $($name)*
             )]
-            fn routine($($args)*) -> Outcome;
+            fn routine($($args)*) -> $result;
         }
         routine
     }};
@@ -160,6 +169,60 @@ pub(crate) unsafe fn walk(dst: *mut u8, src: *const u8, len: usize) {
     // reads again behind itself.
     let outcome = unsafe { routine(dst, src, len) };
     debug_assert_eq!(outcome, Outcome::DONE);
+}
+
+unsafe extern "C" {
+    // The linker defines these two around the section of that name.
+    #[link_name = concat!(
+        "__start_cachewise_ex_",
+        env!("CARGO_PKG_VERSION_MAJOR"), "_",
+        env!("CARGO_PKG_VERSION_MINOR"), "_",
+        env!("CARGO_PKG_VERSION_PATCH")
+    )]
+    static FIRST_ROW: Row;
+    #[link_name = concat!(
+        "__stop_cachewise_ex_",
+        env!("CARGO_PKG_VERSION_MAJOR"), "_",
+        env!("CARGO_PKG_VERSION_MINOR"), "_",
+        env!("CARGO_PKG_VERSION_PATCH")
+    )]
+    static AFTER_LAST_ROW: Row;
+}
+
+/// The exception table, sorted by the address of the instruction.
+pub(crate) fn exception_table() -> &'static [Row] {
+    let (first, end) = (&raw const FIRST_ROW, &raw const AFTER_LAST_ROW);
+    let count = (end.addr() - first.addr()) / size_of::<Row>();
+    // SAFETY: the section holds nothing but rows, and is never written.
+    unsafe { core::slice::from_raw_parts(first, count) }
+}
+
+/// What an access to one object came to.
+#[repr(C)]
+pub(crate) struct Accessed {
+    /// What was there before.
+    pub(crate) value: u64,
+    /// As in [`Outcome`].
+    pub(crate) stopped_by: usize,
+}
+
+/// An access to an object at `object`; what `first` and `second` are, the routine says.
+pub(crate) type WordRoutine =
+    unsafe extern "C" fn(object: *mut u8, first: u64, second: u64) -> Accessed;
+
+macro_rules! word_routines {
+    ($($name:ident)*) => {
+        /// The routines of `word.S`.
+        pub(crate) mod word {
+            use super::WordRoutine;
+            $(#[allow(non_upper_case_globals, reason = "named as the routine is")]
+            pub(crate) const $name: WordRoutine = routine!(word stringify!($name));)*
+        }
+    };
+}
+word_routines! {
+    read_1 read_2 read_4 read_8 write_1 write_2 write_4 write_8
+    swap_4 swap_8 compare_exchange_4 compare_exchange_8 string_end
 }
 
 /// A row whose stores need no fence.

@@ -1,6 +1,7 @@
 # The macros go again: they are visible to whatever is assembled after this.
 
 .purgem cw_begin
+.purgem cw_label
 .purgem cw_end
 .purgem cw_return
 .purgem cw_fenced
@@ -38,3 +39,4 @@
 .purgem cw_clear_movdir64b
 .purgem cw_clear_clzero
 .purgem cw_clear_rep
+.purgem cw_word

@@ -5,6 +5,9 @@
 # If nothing fails again the fault was transient, and the routine returns with bytes left but
 # nothing that stopped it: the caller calls again and is back in the main loop. The fence comes
 # first, for what the main loop has stored non-temporally.
+#
+# The handler may say more, and a kernel's need not: bit 63 of rax means poisoned memory, which is
+# not touched again; r10 is the cause, passed on to the caller above the side.
 
 # From `rep movsb`, rcx elements left.
 cw_begin fault_rep_movsb
@@ -54,12 +57,17 @@ cw_end fault_copy
 # rax bytes done at the cursors; up to rcx bytes again.
 cw_begin retry_copy
     sfence
+    btr rax, 63
+    setc r9b
     add rdi, rax
     add rsi, rax
     sub rdx, rax
+    test r9b, r9b
+    jnz 6f
     cmp rcx, rdx
     cmova rcx, rdx
     xor r9d, r9d
+    xor r10d, r10d
     .p2align 6
 2:  test rcx, rcx
     jz 5f
@@ -82,24 +90,30 @@ cw_begin retry_copy
 5:  mov rax, rdx
     xor edx, edx
     ret
+6:  mov rax, rdx
+    mov edx, {source} | ({poison} << {cause_shift})
+    ret
 # A word failed: its bytes tell which.
-    .globl cachewise_{major}_{minor}_{patch}_retry_copy_bytes
-    .hidden cachewise_{major}_{minor}_{patch}_retry_copy_bytes
-cachewise_{major}_{minor}_{patch}_retry_copy_bytes:
+cw_label retry_copy_bytes
     mov ecx, 8
     mov r9d, 1
+    xor r10d, r10d
     jmp 2b
 cw_end retry_copy
 
 cw_begin source_failed
     mov rax, rdx
-    mov edx, {source}
+    mov rdx, r10
+    shl rdx, {cause_shift}
+    or edx, {source}
     ret
 cw_end source_failed
 
 cw_begin destination_failed
     mov rax, rdx
-    mov edx, {destination}
+    mov rdx, r10
+    shl rdx, {cause_shift}
+    or edx, {destination}
     ret
 cw_end destination_failed
 
@@ -140,12 +154,17 @@ cw_end fault_clear_stack
 
 cw_begin fault_clear
     sfence
+    btr rax, 63
+    setc r9b
     add rdi, rax
     sub rdx, rax
+    test r9b, r9b
+    jnz 6f
     mov ecx, {retry_bytes}
     cmp rcx, rdx
     cmova rcx, rdx
     xor r9d, r9d
+    xor r10d, r10d
     .p2align 6
 2:  test rcx, rcx
     jz 5f
@@ -166,10 +185,12 @@ cw_begin fault_clear
 5:  mov rax, rdx
     xor edx, edx
     ret
-    .globl cachewise_{major}_{minor}_{patch}_fault_clear_bytes
-    .hidden cachewise_{major}_{minor}_{patch}_fault_clear_bytes
-cachewise_{major}_{minor}_{patch}_fault_clear_bytes:
+6:  mov rax, rdx
+    mov edx, {destination} | ({poison} << {cause_shift})
+    ret
+cw_label fault_clear_bytes
     mov ecx, 8
     mov r9d, 1
+    xor r10d, r10d
     jmp 2b
 cw_end fault_clear

@@ -41,6 +41,7 @@ const TEMPLATE: &str = "\
     before_help = EXAMPLES,
     help_template = TEMPLATE,
     args_conflicts_with_subcommands = true,
+    max_term_width = 80,
     color = clap::ColorChoice::Never
 )]
 pub(crate) struct Args {
@@ -123,7 +124,8 @@ pub(crate) struct Bench {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Effort {
     /// Samples per variant and case, if the time suffices. Default: 30
-    #[arg(long, default_value_t = 30, hide_default_value = true, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 30, hide_default_value = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) samples: u16,
     /// Default: 3 for each case of bench, 45 for the whole quick verdict
     #[arg(long, value_name = "SECONDS")]

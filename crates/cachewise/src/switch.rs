@@ -423,6 +423,9 @@ const BASELINE: Features = {
     if cfg!(target_feature = "sse2") {
         features = features.union(Features::SSE2).union(Features::MOVNTI);
     }
+    if cfg!(target_feature = "neon") {
+        features = features.union(Features::NEON);
+    }
     features
 };
 

@@ -8,18 +8,26 @@
 mod portable;
 
 /// Whether this build has assembly: the one place that says so. The assembly uses ELF directives
-/// and, on x86-64, the System V calling convention.
+/// and, on x86-64, the System V calling convention. `cachewise_armv7` is set by `build.rs`.
 macro_rules! if_assembly {
     ({ $($yes:item)* } else { $($no:item)* }) => {
         $(#[cfg(all(
-            all(target_arch = "x86_64", target_pointer_width = "64"),
+            any(
+                all(target_arch = "x86_64", target_pointer_width = "64"),
+                all(target_arch = "aarch64", target_pointer_width = "64", target_endian = "little"),
+                cachewise_armv7,
+            ),
             any(unix, target_os = "none"),
             not(target_vendor = "apple"),
             not(miri),
             not(cachewise_portable),
         ))] $yes)*
         $(#[cfg(not(all(
-            all(target_arch = "x86_64", target_pointer_width = "64"),
+            any(
+                all(target_arch = "x86_64", target_pointer_width = "64"),
+                all(target_arch = "aarch64", target_pointer_width = "64", target_endian = "little"),
+                cachewise_armv7,
+            ),
             any(unix, target_os = "none"),
             not(target_vendor = "apple"),
             not(miri),
@@ -31,6 +39,8 @@ macro_rules! if_assembly {
 if_assembly! {
     {
         #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
+        #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
+        #[cfg_attr(target_arch = "arm", path = "arm/mod.rs")]
         mod native;
         #[cfg(all(feature = "std", target_os = "linux"))]
         pub(crate) use native::context;

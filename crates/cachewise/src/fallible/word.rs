@@ -140,7 +140,7 @@ pub unsafe fn try_swap<W: Exchange>(object: *mut W, value: W) -> Result<W, Fault
 ///
 /// # Errors
 ///
-/// As [`try_write`]: x86 writes in either case, so a read-only object is a fault.
+/// As [`try_write`]: it is written in either case, so a read-only object is a fault.
 ///
 /// # Safety
 ///

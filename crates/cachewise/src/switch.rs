@@ -14,7 +14,7 @@
 //! 3. *Api*: [`set`].
 
 use crate::arch::{self, Outcome};
-use crate::cpu::{Cpu, Features, Reader};
+use crate::cpu::{Cpu, Features, Geometry, Reader};
 use crate::error::{Error, Unavailable, Word};
 use crate::policy::{self, Gate};
 use crate::variant::{self, Operation, RegisterClass, Store, StoresOnce, Variant};
@@ -382,6 +382,7 @@ fn check(slot: Slot, variant: &'static Variant, disabled: Disabled) -> Result<()
 /// happens by itself on the first call, with all registers.
 pub fn detect(reader: &impl Reader, registers: RegisterClass) {
     permit(Cpu::detect(reader).usable, registers);
+    arch::LINE_BYTES.store(Geometry::detect(reader).line_min().value, Relaxed);
     for slot in Slot::ALL {
         if cell(slot).decided_by.load(Relaxed) == DecidedBy::Default as u8 {
             reset(slot);

@@ -5,6 +5,8 @@
 //! and nowhere else. Miri and the sanitizers cannot see into assembly: under `cfg(miri)` and
 //! `--cfg cachewise_portable` only the plain Rust rows exist.
 
+use core::sync::atomic::AtomicUsize;
+
 mod portable;
 
 /// Whether this build has assembly: the one place that says so. The assembly uses ELF directives
@@ -53,6 +55,10 @@ if_assembly! {
 
 pub(crate) use native::{BLOCK_BYTES, ROWS, call_clear, call_copy, fence, walk};
 pub(crate) use portable::{CLEAR as PORTABLE_CLEAR, COPY as PORTABLE_COPY};
+
+/// The line that routines which go line by line take for granted: the shortest of any CPU, once it
+/// is known. Correctness does not depend on it.
+pub(crate) static LINE_BYTES: AtomicUsize = AtomicUsize::new(crate::cpu::DEFAULT_LINE_BYTES);
 
 /// Whether there are other rows than the plain Rust ones.
 pub(crate) const HAS_ASSEMBLY: bool = ROWS.len() > 2;

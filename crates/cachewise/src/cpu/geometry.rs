@@ -137,8 +137,8 @@ pub enum Source {
     CpuidAmdTopology,
     /// The CLFLUSH line size in CPUID leaf 1; tells of lines only.
     CpuidClflush,
-    /// CTR_EL0, the cache type register of AArch64; tells of lines only.
-    CtrEl0,
+    /// An Arm CPU's cache type register; tells of lines only.
+    Ctr,
     /// Linux, `/sys/devices/system/cpu`.
     Sysfs,
     /// The firmware's device tree, as Linux shows it.
@@ -156,7 +156,7 @@ impl Source {
             Self::CpuidAmdLegacy => "cpuid leaf 0x80000005/6",
             Self::CpuidAmdTopology => "cpuid leaf 0x8000001d",
             Self::CpuidClflush => "cpuid leaf 1, clflush",
-            Self::CtrEl0 => "ctr_el0",
+            Self::Ctr => "cache type register",
             Self::Sysfs => "sysfs",
             Self::DeviceTree => "device tree",
             Self::Default => "default",
@@ -661,7 +661,7 @@ impl Claims {
 }
 
 /// Every x86-64 CPU so far, and nearly every 64-bit Arm.
-const DEFAULT_LINE_BYTES: usize = 64;
+pub(crate) const DEFAULT_LINE_BYTES: usize = 64;
 
 /// 16 bytes was the i486's; no cache in use has more than 256, and no Arm register can say more
 /// than 2048 for a writeback granule that it does not know.

@@ -31,6 +31,7 @@ mod x86;
 
 pub use arm::Arm;
 pub use features::Features;
+pub(crate) use geometry::DEFAULT_LINE_BYTES;
 pub use geometry::{Cache, Cause, Doubt, Fact, Field, Geometry, Kind, Level, Source};
 pub use reader::{Native, Reader, Registers};
 

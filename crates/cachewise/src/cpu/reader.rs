@@ -123,7 +123,7 @@ impl Reader for Native {
 
     #[cfg(all(target_arch = "arm", not(miri)))]
     fn arm(&self) -> Option<Arm> {
-        Some(Arm::A32 { hwcap: auxiliary(AT_HWCAP) })
+        Some(Arm::A32 { hwcap: auxiliary(AT_HWCAP), ctr: None })
     }
 }
 

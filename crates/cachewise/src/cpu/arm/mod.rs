@@ -31,6 +31,8 @@ pub enum Arm {
     A32 {
         /// `AT_HWCAP`.
         hwcap: u64,
+        /// CTR, which has the same fields for the lines; only a kernel can read it.
+        ctr: Option<u32>,
     },
 }
 
@@ -57,21 +59,26 @@ impl Arm {
                 add(hwcap2 & A64_MOPS != 0, Features::MOPS);
                 add(dczid & DZP == 0, Features::DC_ZVA);
             }
-            Self::A32 { hwcap } => add(hwcap & A32_NEON != 0, Features::NEON),
+            Self::A32 { hwcap, .. } => add(hwcap & A32_NEON != 0, Features::NEON),
         }
         features
     }
 
-    /// The lines, from CTR_EL0: the smallest of all data caches, and the writeback granule, the most
-    /// that a cache writes back at once. Linux makes the register tell the same on all CPUs.
+    /// The lines, from the cache type register: the smallest of all data caches, and the writeback
+    /// granule, the most that a cache writes back at once. Linux makes the register tell the same on
+    /// all CPUs.
     pub(super) fn claims(self) -> Claims {
         let mut claims = Claims::default();
-        if let Self::A64 { ctr, .. } = self {
+        let ctr = match self {
+            Self::A64 { ctr, .. } => Some(ctr),
+            Self::A32 { ctr, .. } => ctr.map(u64::from),
+        };
+        if let Some(ctr) = ctr {
             let bytes = |log2_words: u64| 4_u32 << (log2_words & 0xf);
-            claims.tell_line(bytes(ctr >> 16), Source::CtrEl0);
+            claims.tell_line(bytes(ctr >> 16), Source::Ctr);
             // Zero: the register does not tell the granule.
             if ctr >> 24 & 0xf != 0 {
-                claims.tell_line(bytes(ctr >> 24), Source::CtrEl0);
+                claims.tell_line(bytes(ctr >> 24), Source::Ctr);
             }
         }
         claims

@@ -224,7 +224,10 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let Some(slot) = PREVIOUS.iter().find(|slot| slot.signal == signal) else { return };
     let Some(action) = slot.get() else { return };
     // SAFETY: the kernel's pointer is valid.
-    let synchronous = unsafe { (*info).si_code } > 0;
+    let code = unsafe { (*info).si_code };
+    // The kernel's codes are positive and raised by the instruction, but for the late report of
+    // poisoned memory.
+    let synchronous = code > 0 && (signal, code) != (libc::SIGBUS, libc::BUS_MCEERR_AO);
     let disposition = match action.sa_sigaction {
         _ if slot.spent.load(Ordering::Relaxed) => libc::SIG_DFL,
         // The kernel does not let a fault be ignored.

@@ -169,6 +169,8 @@ fn observe(
 ) -> (End, Vec<Vec<i64>>) {
     let log = log();
     log.calls.store(0, Relaxed);
+    // The one before may have died with the file shortened.
+    FILE.get().expect("made before").set_len(PAGE as u64).expect("it can grow");
     let end = forked(|| {
         handle(signal, before.address, before.flags, before.masked);
         if stage.is_some() {

@@ -41,6 +41,7 @@ const TEMPLATE: &str = "\
     before_help = EXAMPLES,
     help_template = TEMPLATE,
     args_conflicts_with_subcommands = true,
+    max_term_width = 80,
     color = clap::ColorChoice::Never
 )]
 pub(crate) struct Args {
@@ -82,7 +83,7 @@ pub(crate) struct Quick {
     #[arg(long, value_name = "SIZE", value_delimiter = ',')]
     pub(crate) size: Vec<Size>,
     #[command(flatten)]
-    pub(crate) effort: Effort<45>,
+    pub(crate) effort: Effort,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -117,46 +118,56 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "LIB.so:SYMBOL")]
     pub(crate) peer: Vec<String>,
     #[command(flatten)]
-    pub(crate) effort: Effort<3>,
+    pub(crate) effort: Effort,
 }
 
-/// `SECONDS` is the default of `--time`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Effort<const SECONDS: u64> {
-    /// Samples per variant and case, if the time suffices
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
+pub(crate) struct Effort {
+    /// Samples per variant and case, if the time suffices. Default: 30
+    #[arg(long, default_value_t = 30, hide_default_value = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) samples: u16,
-    /// Seconds: of a bench case, or of the whole quick verdict
-    #[arg(long, value_name = "SECONDS", default_value_t = Seconds(SECONDS as f64))]
-    pub(crate) time: Seconds,
-    /// For the order of everything that is shuffled
-    #[arg(long, default_value_t = 1)]
+    /// Default: 3 for each case of bench, 45 for the whole quick verdict
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) time: Option<Seconds>,
+    /// For the order of everything that is shuffled. Default: 1
+    #[arg(long, default_value_t = 1, hide_default_value = true)]
     pub(crate) seed: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seconds(f64);
+impl Effort {
+    pub(crate) fn per_case(&self) -> cachewise_measure::Effort {
+        self.or_seconds(3, 1)
+    }
 
-impl Seconds {
-    pub(crate) fn duration(self) -> Duration {
-        Duration::from_secs_f64(self.0)
+    /// Enough rounds that either half has something to say.
+    pub(crate) fn of_verdict(&self) -> cachewise_measure::Effort {
+        self.or_seconds(45, 4)
+    }
+
+    fn or_seconds(&self, seconds: u64, rounds_min: usize) -> cachewise_measure::Effort {
+        cachewise_measure::Effort {
+            samples: self.samples.into(),
+            time: self.time.map_or(Duration::from_secs(seconds), |given| given.0),
+            rounds_min,
+            seed: self.seed,
+        }
     }
 }
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seconds(Duration);
 
 impl std::str::FromStr for Seconds {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(seconds) if (0.0..=86400.0).contains(&seconds) => Ok(Self(seconds)),
+            Ok(seconds) if (0.0..=86400.0).contains(&seconds) => {
+                Ok(Self(Duration::from_secs_f64(seconds)))
+            }
             _ => Err(format!("\"{text}\" is not a number of seconds from 0 to 86400")),
         }
-    }
-}
-
-impl std::fmt::Display for Seconds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
     }
 }
 

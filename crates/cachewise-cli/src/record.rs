@@ -165,7 +165,7 @@ impl Value {
             Self::Text(text) => text.clone(),
             Self::Words(words) if words.is_empty() => "-".into(),
             Self::Words(words) => words.join(" "),
-            Self::Bytes(bytes) => Size(*bytes).to_string(),
+            Self::Bytes(bytes) => Size(*bytes).short(),
             Self::Ns(ns) => time(*ns),
             Self::GbPerS(rate) => three_digits(*rate),
             Self::Ratio(ratio) => format!("{ratio:.2}x"),

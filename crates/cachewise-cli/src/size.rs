@@ -42,6 +42,21 @@ impl fmt::Display for Size {
     }
 }
 
+impl Size {
+    /// In at most four digits and a tenth: exact where that suffices.
+    pub(crate) fn short(self) -> String {
+        let exact = self.to_string();
+        let digits = exact.bytes().filter(u8::is_ascii_digit).count();
+        let fits = |&(_, _, shift): &(_, _, u32)| self.0 >= 1 << shift;
+        match UNITS.into_iter().find(fits) {
+            Some((unit, _, shift)) if digits > 4 => {
+                format!("{:.1} {unit}", self.0 as f64 / (1_u64 << shift) as f64)
+            }
+            _ => exact,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +78,14 @@ mod tests {
         {
             assert!(text.parse::<Size>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn short_sizes_are_exact_where_they_can_be() {
+        for (bytes, text) in [(0, "0 B"), (1100, "1100 B"), (4095 << 20, "4095 MiB")] {
+            assert_eq!(Size(bytes).short(), text);
+        }
+        assert_eq!(Size(25_276_502_016).short(), "23.5 GiB");
     }
 
     #[test]

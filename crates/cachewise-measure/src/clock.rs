@@ -7,7 +7,14 @@
 use std::time::{Duration, Instant};
 
 /// The least a sample lasts: three orders of magnitude above the clock's own cost.
-pub(crate) const SAMPLE: Duration = Duration::from_micros(50);
+pub(crate) const SAMPLE_MIN: Duration = Duration::from_micros(50);
+/// Longer ones only average over what the interval should show.
+const SAMPLE_MAX: Duration = Duration::from_millis(4);
+
+/// How long a sample lasts if so many share the time, a quarter of it being timed.
+pub(crate) fn sample(time: Duration, samples: usize) -> Duration {
+    (time / (4 * samples.max(1)) as u32).clamp(SAMPLE_MIN, SAMPLE_MAX)
+}
 
 pub(crate) fn time(work: impl FnOnce()) -> Duration {
     let start = Instant::now();

@@ -8,7 +8,7 @@
 
 use crate::Error;
 use crate::walk::ReadWalk;
-use cachewise::variant::{self, Clearer, Copier, Operation, Store, Variant};
+use cachewise::variant::{self, Clearer, Copier, Operation, Variant};
 use std::ffi::{c_int, c_void};
 
 /// libc's own `memcpy` or `memset`: always a contestant.
@@ -103,9 +103,10 @@ impl Contestant {
         Ok(Self::fixed(operation, given, routine))
     }
 
-    /// Reads the destination and does nothing else: a limit, no rival.
-    pub fn read_walk(operation: Operation) -> Self {
-        Self::fixed(operation, READ_WALK, Box::new(ReadWalk::best()))
+    /// They read the destination and do nothing else: a limit, no rivals.
+    pub(crate) fn read_walks() -> impl Iterator<Item = Self> {
+        let make = |walk| Self::fixed(Operation::Clear, READ_WALK, Box::new(walk));
+        ReadWalk::all().map(make)
     }
 
     /// Whether it leaves the destination as it was.
@@ -127,14 +128,6 @@ impl Contestant {
         let fixed = FIXED.iter().map(|(name, make)| Self::fixed(operation, name, make(operation)));
         let variants = variant::all().iter().filter(|v| v.operation() == operation);
         fixed.chain(variants.filter_map(|v| Self::variant(v).ok())).collect()
-    }
-
-    /// The variants of [`Self::field`] that store around the cache.
-    pub(crate) fn nontemporal(operation: Operation) -> impl Iterator<Item = Self> {
-        variant::all()
-            .iter()
-            .filter(move |v| v.operation() == operation && v.store() == Store::NonTemporal)
-            .filter_map(|v| Self::variant(v).ok())
     }
 
     /// The name: the variant's, `libc`, `public`, `public_nontemporal`, or the peer as given.

@@ -27,6 +27,8 @@ pub struct Rung {
     pub level: &'static str,
     /// The claimed size; `None` of memory.
     pub size_bytes: Option<usize>,
+    /// What was gone through to measure it: well inside this level, outside the one before.
+    pub range_bytes: usize,
     /// The time of a load that waits for the one before.
     pub latency_ns: f64,
 }
@@ -72,10 +74,15 @@ impl Ladder {
             }
             let latency_ns = ladder.latency_ns(inside)?;
             let (level, size_bytes) = (name(cache.level), Some(cache.size_bytes));
-            ladder.rungs.push(Rung { level, size_bytes, latency_ns });
+            ladder.rungs.push(Rung { level, size_bytes, range_bytes: inside, latency_ns });
         }
         let latency_ns = ladder.latency_ns(memory_bytes)?;
-        ladder.rungs.push(Rung { level: MEMORY, size_bytes: None, latency_ns });
+        ladder.rungs.push(Rung {
+            level: MEMORY,
+            size_bytes: None,
+            range_bytes: memory_bytes,
+            latency_ns,
+        });
         Ok(ladder)
     }
 
@@ -196,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_latency_belongs_to_the_nearest_rung_by_ratio() {
-        let rung = |level, latency_ns| Rung { level, size_bytes: None, latency_ns };
+        let rung = |level, latency_ns| Rung { level, size_bytes: None, range_bytes: 0, latency_ns };
         let rungs = [rung("L1d", 1.0), rung("L2", 4.0), rung(MEMORY, 100.0)];
         for (latency_ns, level) in
             [(0.5, "L1d"), (1.9, "L1d"), (2.1, "L2"), (19.0, "L2"), (21.0, MEMORY)]

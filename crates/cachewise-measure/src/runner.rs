@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 pub struct Effort {
     /// Samples per contestant, if the time suffices.
     pub samples: usize,
-    /// When to begin no further round. Three batches of one round are done in any case.
+    /// When to begin no further round, but see `rounds_min`.
     pub time: Duration,
+    /// Three batches of so many rounds are done in any case.
+    pub rounds_min: usize,
     /// For the order of contestants and pieces, the places and the intervals.
     pub seed: u64,
 }
@@ -60,7 +62,7 @@ pub fn measure(
 ) -> Result<Measured, Error> {
     let footprint_bytes = machine.footprint_bytes(case)?;
     let batches = effort.samples.clamp(1, BATCHES);
-    let rounds = effort.samples.div_ceil(batches);
+    let rounds = effort.samples.div_ceil(batches).max(effort.rounds_min);
     let mut rng = Rng::new(effort.seed);
     let mut results: Vec<_> = contestants.iter().map(|_| Ok(Samples::default())).collect();
     let mut calls_per_sample = None;
@@ -83,8 +85,10 @@ pub fn measure(
         }
         let field: Vec<usize> = (0..contestants.len()).filter(|&i| results[i].is_ok()).collect();
         let Some(&reference) = field.first() else { break };
-        let calls = *calls_per_sample
-            .get_or_insert_with(|| calls_for_a_sample(&mut arenas[0], &contestants[reference]));
+        let calls = *calls_per_sample.get_or_insert_with(|| {
+            let least = clock::sample(effort.time, rounds * batches * field.len());
+            calls_lasting(&mut arenas[0], &contestants[reference], least)
+        });
         let schedule = (0..rounds).map(|_| {
             let mut order = field.clone();
             rng.shuffle(&mut order);
@@ -95,6 +99,7 @@ pub fn measure(
             contestants,
             schedule: schedule.collect(),
             calls,
+            rounds_min: effort.rounds_min,
             until: started + effort.time.mul_f64(share),
             stop,
         };
@@ -125,12 +130,12 @@ fn arenas(
     })
 }
 
-/// Doubles the calls until they last a sample.
-fn calls_for_a_sample(arena: &mut Arena, contestant: &Contestant) -> usize {
+/// Doubles the calls until they last as long as a sample should. Of a cold range long enough that
+/// the caches' state at the start of the sample is not the sample.
+fn calls_lasting(arena: &mut Arena, contestant: &Contestant, least: Duration) -> usize {
     let least = match arena.temperature() {
-        Temperature::Hot => clock::SAMPLE,
-        // Long enough that the caches' state at the start of the sample is not the sample.
-        Temperature::Cold => clock::SAMPLE * 10,
+        Temperature::Hot => least,
+        Temperature::Cold => least.max(clock::SAMPLE_MIN * 10),
     };
     let mut calls = 1;
     while calls < 1 << 30 && arena.time(contestant.routine(), calls) < least {
@@ -144,6 +149,7 @@ struct Job<'a> {
     contestants: &'a [Contestant],
     schedule: Vec<Vec<usize>>,
     calls: usize,
+    rounds_min: usize,
     until: Instant,
     stop: &'a Stop,
 }
@@ -170,7 +176,8 @@ impl Job<'_> {
         for (round, order) in self.schedule.iter().enumerate() {
             for (turn, &index) in order.iter().enumerate() {
                 if leads {
-                    let late = round > 0 && turn == 0 && Instant::now() > self.until;
+                    let enough = round >= self.rounds_min.max(1) && turn == 0;
+                    let late = enough && Instant::now() > self.until;
                     go_on.store(!late && !self.stop.load(Ordering::Relaxed), Ordering::Relaxed);
                 }
                 // All have read the leader's word before the second wait, and it speaks again only
@@ -218,7 +225,7 @@ mod tests {
     }
 
     fn effort() -> Effort {
-        Effort { samples: 6, time: Duration::ZERO, seed: 1 }
+        Effort { samples: 6, time: Duration::ZERO, rounds_min: 1, seed: 1 }
     }
 
     #[test]

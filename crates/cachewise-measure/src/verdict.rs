@@ -14,6 +14,9 @@ use cachewise::variant;
 /// A difference below this is none, however sure.
 pub const EFFECT_MIN: f64 = 0.02;
 
+/// Fewer scored samples than this have an interval that is narrow by chance.
+const SCORED_MIN: usize = 5;
+
 /// One size's times.
 #[derive(Clone, Debug)]
 pub struct Point {
@@ -50,7 +53,8 @@ pub fn is_a_difference(ratio: &Estimate) -> bool {
     (ratio.low > 1.0 || ratio.high < 1.0) && ratio.median.ln().abs() >= EFFECT_MIN.ln_1p()
 }
 
-/// The verdict for a slot, or `None` if libc or every variant is missing from the times.
+/// The verdict for a slot, or `None` if libc or every variant is missing from the times, or they
+/// are too few to score.
 pub fn decide(slot: Slot, points: &[Point], seed: u64) -> Option<Verdict> {
     let candidates: Vec<&str> = variant::all()
         .iter()
@@ -96,6 +100,9 @@ fn decide_among(slot: Slot, candidates: &[&str], points: &[Point], seed: u64) ->
     let scored =
         |point: &Point| Some(point.of(against)?.half(true).ratio(&point.of(winner)?.half(true)));
     let ratios: Vec<Samples> = points[from..].iter().map(scored).collect::<Option<_>>()?;
+    if ratios.iter().any(|ratio| ratio.count() < SCORED_MIN) {
+        return None;
+    }
     let ratio = geometric_mean(&ratios, seed)?;
     let from_bytes = points[from].size_bytes;
     let (winner, against) = (winner.to_owned(), against.to_owned());
@@ -187,6 +194,10 @@ mod tests {
     fn without_times_there_is_no_verdict() {
         assert_eq!(decide_among(Slot::Copy, &[], &[], 1), None);
         assert_eq!(decide_among(Slot::Copy, &["a"], &[point(64, 0.0, &[("a", 1.0)])], 1), None);
+        let few = |ns| Samples::new(vec![vec![ns]; 8]);
+        let times = vec![("libc".into(), few(9.0)), ("a".into(), few(3.0))];
+        let points = [Point { size_bytes: 64, times }];
+        assert_eq!(decide_among(Slot::Copy, &["a"], &points, 1), None);
     }
 
     #[test]

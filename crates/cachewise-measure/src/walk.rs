@@ -2,36 +2,63 @@
 //! a copy is held against.
 //!
 //! Several independent loads are in flight, of the widest registers there are, and their values
-//! are folded so that none can be left out. Prefetching is left to the hardware, as the copies do.
+//! are folded so that none can be left out. A walk in one stream is what the hardware prefetcher
+//! knows best; several pages in step keep more of its streams busy. Which is faster depends on the
+//! machine, so both are tried and the faster one is the limit.
 #![allow(unsafe_code, reason = "reads raw memory by vector loads")]
 
 use crate::contestant::Routine;
 use std::hint::black_box;
 
+/// Reads the destination: that is the side every operation has.
+#[derive(Clone, Copy)]
 pub(crate) struct ReadWalk {
+    streams: usize,
     read: unsafe fn(*const u8, usize),
 }
 
 impl ReadWalk {
-    pub(crate) fn best() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") {
-                return Self { read: x86::avx512 };
-            }
-            if is_x86_feature_detected!("avx2") {
-                return Self { read: x86::avx2 };
-            }
-        }
-        Self { read: plain }
+    /// The walks to try on this CPU.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let read = widest();
+        [1, 4].into_iter().map(move |streams| Self { streams, read })
     }
 }
 
+fn widest() -> unsafe fn(*const u8, usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            return x86::avx512;
+        }
+        if is_x86_feature_detected!("avx2") {
+            return x86::avx2;
+        }
+    }
+    plain
+}
+
+/// How far apart streams in step are.
+const STREAM_BYTES: usize = 4096;
+/// How much of a stream is read before the next one's turn: enough for the loads' own loop.
+const TURN_BYTES: usize = 1024;
+
 impl Routine for ReadWalk {
-    /// Reads the destination: that is the side every operation has.
     unsafe fn run(&self, dst: *mut u8, _src: *const u8, len: usize) {
-        // SAFETY: writable memory of ours is readable; `best` asked the CPU for what `read` needs.
-        unsafe { (self.read)(dst, len) }
+        let group = self.streams * STREAM_BYTES;
+        let whole = if self.streams == 1 { 0 } else { len - len % group };
+        for start in (0..whole).step_by(group) {
+            for turn in (0..STREAM_BYTES).step_by(TURN_BYTES) {
+                for stream in 0..self.streams {
+                    let at = start + stream * STREAM_BYTES + turn;
+                    // SAFETY: within `whole`; writable memory of ours is readable, and the CPU was
+                    // asked for what `read` needs.
+                    unsafe { (self.read)(dst.wrapping_add(at), TURN_BYTES) }
+                }
+            }
+        }
+        // SAFETY: the rest of the range, as above.
+        unsafe { (self.read)(dst.wrapping_add(whole), len - whole) }
     }
 }
 

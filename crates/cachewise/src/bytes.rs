@@ -134,6 +134,37 @@ const INLINE_BYTES: usize = 16;
 
 /// # Safety
 ///
+/// `src` is valid for reads and `dst` for writes of the size of `T`.
+#[inline(always)]
+unsafe fn move_one<T>(dst: *mut u8, src: *const u8) {
+    // SAFETY: the caller's promise. `MaybeUninit` carries uninitialised bytes.
+    unsafe {
+        dst.cast::<MaybeUninit<T>>().write_unaligned(src.cast::<MaybeUninit<T>>().read_unaligned())
+    }
+}
+
+/// Copies a length that is one move's in one move; says whether it was.
+///
+/// # Safety
+///
+/// `src` is valid for reads and `dst` for writes of `len` bytes.
+#[inline(always)]
+unsafe fn moved_as_one(dst: *mut u8, src: *const u8, len: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match len {
+            1 => move_one::<u8>(dst, src),
+            2 => move_one::<u16>(dst, src),
+            4 => move_one::<u32>(dst, src),
+            8 => move_one::<u64>(dst, src),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// # Safety
+///
 /// `src` is valid for reads and `dst` for writes of `len` bytes, and they do not overlap.
 #[inline(always)]
 unsafe fn move_two<T>(dst: *mut u8, src: *const u8, len: usize) {
@@ -178,7 +209,7 @@ pub unsafe fn copy_raw(dst: *mut u8, src: *const u8, len_bytes: usize) {
             8.. => move_two::<u64>(dst, src, len_bytes),
             4.. => move_two::<u32>(dst, src, len_bytes),
             2.. => move_two::<u16>(dst, src, len_bytes),
-            1 => move_two::<u8>(dst, src, len_bytes),
+            1 => move_one::<u8>(dst, src),
             0 => {}
         }
     }
@@ -243,18 +274,13 @@ pub(crate) unsafe fn copy_around(
     src: *const u8,
     len: usize,
 ) {
-    let variant = if !policy::goes_around(gate, weight) {
-        // SAFETY: the caller's promise; each is one move, as the contract wants it.
-        unsafe {
-            match len {
-                0 => return arch::fence(),
-                1 => return (move_two::<u8>(dst, src, 1), arch::fence()).1,
-                2 => return (move_two::<u16>(dst, src, 2), arch::fence()).1,
-                4 => return (move_two::<u32>(dst, src, 4), arch::fence()).1,
-                8 => return (move_two::<u64>(dst, src, 8), arch::fence()).1,
-                _ => switch::serving_below_threshold(slot),
-            }
-        }
+    let around = policy::goes_around(gate, weight);
+    // SAFETY: the caller's promise.
+    if !around && unsafe { moved_as_one(dst, src, len) } {
+        return arch::fence();
+    }
+    let variant = if !around {
+        switch::serving_below_threshold(slot)
     } else if source_nontemporal {
         switch::serving_source_nontemporal(slot)
     } else {

@@ -309,22 +309,6 @@ pub(crate) fn serving_at(slot: Slot, gate: Gate, total_bytes: usize) -> &'static
     }
 }
 
-/// What serves the slot where the memory may not be there: its variant, or the preferred
-/// recoverable one if that has no exception table.
-pub(crate) fn recoverable(slot: Slot) -> &'static Variant {
-    let variant = get(slot);
-    if variant.recoverable() {
-        return variant;
-    }
-    best(slot, Variant::recoverable).unwrap_or(variant)
-}
-
-/// [`recoverable`] for a transfer of this length through a `_nontemporal` slot.
-pub(crate) fn recoverable_at(slot: Slot, gate: Gate, total_bytes: usize) -> &'static Variant {
-    let variant = recoverable(slot);
-    if policy::goes_around(gate, total_bytes) { variant } else { serving_below_threshold(slot) }
-}
-
 /// The variant that serves the slot. Decides first, if nobody has.
 pub fn get(slot: Slot) -> &'static Variant {
     if ptr::eq(serving(slot), &UNDECIDED[slot as usize]) {
@@ -471,7 +455,7 @@ fn below_threshold(slot: Slot) -> &'static Variant {
     best(slot, ordinary).unwrap_or(portable(slot))
 }
 
-fn best(slot: Slot, suits: impl Fn(&Variant) -> bool) -> Option<&'static Variant> {
+pub(crate) fn best(slot: Slot, suits: impl Fn(&Variant) -> bool) -> Option<&'static Variant> {
     variant::all()
         .iter()
         .filter(|v| slot.accepts(v) && suits(v) && v.unavailable().is_none())

@@ -18,7 +18,7 @@
 //! # Ok::<(), cachewise::Error>(())
 //! ```
 
-use crate::arch::{self, ClearRoutine, CopyRoutine, Outcome};
+use crate::arch::{self, ClearRoutine, CopyRoutine};
 use crate::bytes::{Destination, check_lengths};
 use crate::cpu::Features;
 use crate::error::{Error, Unavailable, Word};
@@ -221,7 +221,7 @@ impl Variant {
     ///
     /// The variant copies: a slot that copies holds no other.
     #[inline(always)]
-    unsafe fn copy_code(&self) -> (CopyRoutine, CopyRoutine) {
+    pub(crate) unsafe fn copy_code(&self) -> (CopyRoutine, CopyRoutine) {
         match self.code {
             Code::Copy { fenced, unfenced } => (fenced, unfenced),
             // SAFETY: the caller's promise.
@@ -235,7 +235,7 @@ impl Variant {
     ///
     /// The variant clears: a slot that clears holds no other.
     #[inline(always)]
-    unsafe fn clear_code(&self) -> (ClearRoutine, ClearRoutine) {
+    pub(crate) unsafe fn clear_code(&self) -> (ClearRoutine, ClearRoutine) {
         match self.code {
             Code::Clear { fenced, unfenced } => (fenced, unfenced),
             // SAFETY: the caller's promise.
@@ -262,46 +262,6 @@ impl Variant {
     pub(crate) unsafe fn run_copy_unfenced(&self, dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promises.
         unsafe { run::copy(self.copy_code().1, dst, src, len) }
-    }
-
-    /// [`Self::run_copy`] that comes back where the memory is not there.
-    ///
-    /// # Safety
-    ///
-    /// The variant copies, is recoverable and can run here; what exists of the ranges does not
-    /// overlap and may be read and written.
-    #[inline]
-    pub(crate) unsafe fn try_copy(&self, dst: *mut u8, src: *const u8, len: usize) -> Outcome {
-        // SAFETY: the caller's promises.
-        unsafe { run::try_copy(self.copy_code().0, dst, src, len) }
-    }
-
-    /// [`Self::try_copy`] that leaves non-temporal stores pending.
-    ///
-    /// # Safety
-    ///
-    /// As there, and the caller fences before anything touches the destination.
-    #[inline]
-    pub(crate) unsafe fn try_copy_unfenced(
-        &self,
-        dst: *mut u8,
-        src: *const u8,
-        len: usize,
-    ) -> Outcome {
-        // SAFETY: the caller's promises.
-        unsafe { run::try_copy(self.copy_code().1, dst, src, len) }
-    }
-
-    /// [`Self::run_fill`] that comes back where the memory is not there.
-    ///
-    /// # Safety
-    ///
-    /// The variant clears, is recoverable and can run here; what exists of the range may be
-    /// written.
-    #[inline]
-    pub(crate) unsafe fn try_fill(&self, dst: *mut u8, value: u8, len: usize) -> Outcome {
-        // SAFETY: the caller's promises.
-        unsafe { run::try_clear(self.clear_code().0, dst, value, len) }
     }
 
     /// # Safety

@@ -107,8 +107,11 @@ unsafe fn batch_copy_raw(dst: *mut u8, src: *const u8, len: usize, batch: &cache
     unsafe { batch.copy_raw(dst, src, len) }
 }
 
+type Vectored = fn(&mut [(&mut [u8], &[u8])]);
+type Overlapping = fn(&mut [u8], std::ops::Range<usize>, usize);
+
 /// Cuts one copy into three uneven pairs, one of which is empty.
-fn in_pairs(dst: &mut [u8], src: &[u8], copy: fn(&mut [(&mut [u8], &[u8])])) {
+fn in_pairs(dst: &mut [u8], src: &[u8], copy: Vectored) {
     let cut = src.len() / 3;
     let (first, last) = dst.split_at_mut(cut);
     copy(&mut [(first, &src[..cut]), (&mut [], &[]), (last, &src[cut..])]);
@@ -435,8 +438,8 @@ fn uninitialised_bytes_come_back_as_bytes() {
 /// What must be there afterwards: through a copy of the source, so overlap cannot matter.
 fn move_naively(bytes: &mut [u8], src: usize, dst: usize, len: usize) {
     let moved = bytes[src..src + len].to_vec();
-    for i in 0..len {
-        bytes[dst + i] = moved[i];
+    for (byte, moved) in bytes[dst..].iter_mut().zip(moved) {
+        *byte = moved;
     }
 }
 
@@ -453,7 +456,7 @@ fn overlapping_at_every_distance() {
     let mut bytes = original.clone();
     let mut expected = original.clone();
 
-    let mut check = |name: &str, call: fn(&mut [u8], std::ops::Range<usize>, usize)| {
+    let mut check = |name: &str, call: Overlapping| {
         for &distance in &distances {
             for &len in &lengths {
                 for (src, dst) in [(start, start + distance), (start + distance, start)] {
@@ -512,7 +515,7 @@ fn lengths_that_differ_are_refused_before_anything_is_written() {
         });
         refuses(arena, "copy_auto", |dst| _ = cachewise::copy_auto(dst, src, Hints::new()));
         refuses(arena, "batch", |dst| cachewise::batch(|batch| batch.copy(dst, src)));
-        let vectored: [fn(&mut [(&mut [u8], &[u8])]); 2] =
+        let vectored: [Vectored; 2] =
             [cachewise::copy_vectored, cachewise::copy_vectored_nontemporal];
         for copy in vectored {
             refuses(arena, "copy_vectored", |dst| {
@@ -533,7 +536,7 @@ fn lengths_that_differ_are_refused_before_anything_is_written() {
 fn ranges_outside_the_slice_are_refused_before_anything_is_written() {
     let _alone = exclusive();
     let arena = &mut Arena::new(4 * PAGE_BYTES);
-    let calls: [fn(&mut [u8], std::ops::Range<usize>, usize); 2] =
+    let calls: [Overlapping; 2] =
         [cachewise::copy_overlapping, cachewise::copy_overlapping_nontemporal];
     for call in calls {
         let end = 2 * PAGE_BYTES;

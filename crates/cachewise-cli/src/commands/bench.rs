@@ -1,6 +1,6 @@
 //! `bench`: ways to copy or to clear, side by side, the operation alone.
 
-use super::{Done, End, report, warn_if_range_is_short};
+use super::{Done, End, described, report, scenario, warn_if_range_is_short};
 use crate::args::Bench;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -11,8 +11,8 @@ use cachewise::variant::{self, Operation, Variant};
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::stats::Estimate;
 use cachewise_measure::{
-    Case, Contestant, Effort, Error, Ladder, Limits, Located, Machine, Measured, Pattern, Samples,
-    Stop, Temperature, measure,
+    Case, Contestant, Effort, Error, Ladder, Limits, Located, Machine, Measured, Samples, Stop,
+    Temperature, measure,
 };
 use std::time::Duration;
 
@@ -21,25 +21,21 @@ pub(super) fn run(machine: &Machine, args: &Bench, voice: &mut Voice) -> Result<
     let field = field(operation, args)?;
     let cases = cases(operation, args);
     let stop = interrupt::on_ctrl_c()?;
-    let effort = Effort {
-        samples: args.effort.samples.into(),
-        time: args.effort.time.duration(),
-        seed: args.effort.seed,
-    };
+    let effort = args.effort.per_case();
     let threads = args.threads.into();
     notes(machine, operation, args, voice);
     voice.begin(cases.len() + 1);
 
     voice.step(&"the machine's limits and the latency of its levels");
     let mut ladder = Ladder::measure(machine)?;
-    let limits = Limits::measure(machine, threads, &limits_effort(&effort), &stop)?;
+    let limits = Limits::measure(machine, &ladder, threads, &limits_effort(&effort), &stop)?;
     voice.step_done();
 
     let bench = Table { machine, field: &field, limits: &limits, effort, stop: &stop };
     let mut rows = Vec::new();
     let mut end = End::Complete;
     for case in &cases {
-        voice.step(case);
+        voice.step(&described(case));
         match bench.case(case, &mut ladder, voice) {
             Ok(measured) => rows.extend(measured),
             Err(Error::Stopped) => {
@@ -165,34 +161,18 @@ impl Table<'_> {
         let located = ladder.locate(case, measured.footprint_bytes)?;
         if located.level != located.level_claimed {
             voice.note(&format_args!(
-                "{case}: a load takes {:.1} ns as from {}, by the claimed sizes it is {}",
-                located.latency_ns, located.level, located.level_claimed
+                "{}: a load takes {:.1} ns as from {}, by the claimed sizes it is {}",
+                described(case),
+                located.latency_ns,
+                located.level,
+                located.level_claimed
             ));
         }
-        let limit = self.limit(case)?;
+        let limit = self.limits.of(case, located.level);
         let mut rows = self.rows(measured, &located, limit);
         let ns = |row: &Row| row.time.map_or(f64::INFINITY, |time| time.median);
         rows.sort_by(|a, b| ns(a).total_cmp(&ns(b)));
         Ok(rows)
-    }
-
-    /// What the machine does at best: from memory the walks of this run, from a cache a read-only
-    /// walk of the same bytes.
-    fn limit(&self, case: &Case) -> Result<Option<f64>, Error> {
-        match (case.temperature, case.operation) {
-            (Temperature::Cold, Operation::Copy) => Ok(Some(self.limits.read_gb_per_s)),
-            (Temperature::Cold, Operation::Clear) => {
-                Ok(self.limits.nt_store.as_ref().map(|(rate, _)| *rate))
-            }
-            (Temperature::Hot, operation) => {
-                let walk = [Contestant::read_walk(operation)];
-                let effort = limits_effort(&self.effort);
-                let measured = measure(self.machine, case, &walk, &effort, self.stop)?;
-                let samples = measured.results.into_iter().find_map(Result::ok);
-                let time = samples.and_then(|samples| samples.estimate(effort.seed));
-                Ok(time.map(|time| case.gb_per_s(time.median)))
-            }
-        }
     }
 
     fn rows(&self, measured: Measured, located: &Located, limit: Option<f64>) -> Vec<Row> {
@@ -347,6 +327,9 @@ const CASES: &[Column<Row>] = &[
     data("latency_ns", |row| row.located(|located| Value::Ns(located.latency_ns))),
     data("status", |row| Value::text(row.status.name())),
     data("because", |row| Value::or_missing(row.because.as_ref(), Value::text)),
+    data("samples", |row| {
+        Value::or_missing(row.samples.as_ref(), |s| Value::Count(s.count() as u64))
+    }),
     data("samples_ns", |row| {
         Value::or_missing(row.samples.as_ref(), |s| Value::Samples(s.batches().to_vec()))
     }),
@@ -364,21 +347,7 @@ const LIMITS: &[Column<Limits>] = &[
 
 impl Grouped for Row {
     fn group(&self) -> String {
-        let Case { operation, temperature, pattern, align, threads, .. } = self.case;
-        let mut group = format!("{operation}, {temperature}");
-        if temperature == Temperature::Cold {
-            group += match pattern {
-                Pattern::Walk => " walk",
-                Pattern::Random => " random",
-            };
-        }
-        if align != Default::default() {
-            group += &format!(", {}:{} bytes off", align.dst_bytes, align.src_bytes);
-        }
-        if threads != 1 {
-            group += &format!(", {threads} threads");
-        }
-        group
+        scenario(&self.case)
     }
 
     fn only_data(&self) -> bool {

@@ -8,8 +8,9 @@ mod verdict;
 use crate::args::{Args, Command};
 use crate::failure::{Failure, INTERRUPTED, USAGE_OR_RUN};
 use crate::record::{Column, Object, Report, Section, Value, data};
+use crate::size::Size;
 use crate::voice::Voice;
-use cachewise_measure::Machine;
+use cachewise_measure::{Align, Case, Machine, Temperature};
 use std::process::ExitCode;
 
 /// A report, and whether it is all that was asked for.
@@ -65,6 +66,26 @@ const HEAD: &[Column<Machine>] = &[
 
 fn report(command: &'static str, machine: &Machine, sections: Vec<Section>) -> Report {
     Report { command, machine: Object::new("machine", HEAD, machine), sections }
+}
+
+/// The scenario of a case, without its size: cases that differ only in that stand in one table.
+fn scenario(case: &Case) -> String {
+    let Case { operation, temperature, pattern, align, threads, .. } = *case;
+    let mut text = format!("{operation}, {temperature}");
+    if temperature == Temperature::Cold {
+        text += &format!(" {pattern}");
+    }
+    if align != Align::default() {
+        text += &format!(", {}:{} bytes off", align.dst_bytes, align.src_bytes);
+    }
+    if threads != 1 {
+        text += &format!(", {threads} threads");
+    }
+    text
+}
+
+fn described(case: &Case) -> String {
+    format!("{}, {}", scenario(case), Size(case.size_bytes))
 }
 
 fn warn_if_range_is_short(machine: &Machine, threads: usize, voice: &mut Voice) {

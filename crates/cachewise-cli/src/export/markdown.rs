@@ -12,10 +12,10 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if !sheet.heading.is_empty() {
             writeln!(out, "**{}**\n", sheet.heading)?;
         }
-        let titles = sheet.titles.iter().map(|title| (*title).to_owned());
         // Every table has a header there, even an empty one.
-        let titles: Vec<String> = titles.chain([String::new(), String::new()]).collect();
-        line(&titles[..sheet.right.len()], out)?;
+        let mut titles = sheet.titles.clone();
+        titles.resize(sheet.right.len(), String::new());
+        line(&titles, out)?;
         let rule: Vec<String> =
             sheet.right.iter().map(|&r| if r { "---:" } else { "---" }.to_owned()).collect();
         line(&rule, out)?;

@@ -35,10 +35,17 @@ pub(crate) fn write(report: &Report, format: Format) -> io::Result<()> {
 /// A section as people see it: under a heading, titles over texts.
 struct Sheet {
     heading: String,
-    titles: Vec<&'static str>,
+    titles: Vec<String>,
     /// Numbers stand to the right.
     right: Vec<bool>,
     lines: Vec<Vec<String>>,
+}
+
+impl Sheet {
+    /// The titles, if there are any, and the lines.
+    fn with_titles(&self) -> impl Iterator<Item = &Vec<String>> {
+        Some(&self.titles).filter(|titles| !titles.is_empty()).into_iter().chain(&self.lines)
+    }
 }
 
 /// All sheets of a report. A list makes one per group, an object one with a line per field.
@@ -72,7 +79,7 @@ fn list_sheets(list: &List) -> Vec<Sheet> {
         };
         Sheet {
             heading: rows.first().map_or(String::new(), |row| row.group.clone()),
-            titles: shown.iter().map(|&(_, title)| title).collect(),
+            titles: shown.iter().map(|&(_, title)| title.to_owned()).collect(),
             right: shown.iter().map(|&(index, _)| number(index)).collect(),
             lines: rows
                 .iter()

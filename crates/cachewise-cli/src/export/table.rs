@@ -1,7 +1,8 @@
 //! Aligned text, at most 80 columns wide.
 //!
 //! Written here because it is shorter than telling a table crate to draw no lines, to keep to 80
-//! columns whatever the terminal says, and where to give way: first the gaps, then the widest text.
+//! columns whatever the terminal says, and where to give way: first the gaps, then the widest text,
+//! which goes on in the next line.
 
 use super::{Sheet, sheets};
 use crate::record::Report;
@@ -23,22 +24,24 @@ fn write_sheet(sheet: &Sheet, out: &mut dyn Write) -> io::Result<()> {
     if !sheet.heading.is_empty() {
         writeln!(out, "{}", sheet.heading)?;
     }
-    let titles: Vec<String> = sheet.titles.iter().map(|title| (*title).to_owned()).collect();
-    let titles = (!titles.is_empty()).then_some(&titles);
     let mut widths = vec![0; sheet.right.len()];
-    for line in titles.into_iter().chain(&sheet.lines) {
+    for line in sheet.with_titles() {
         for (width, cell) in widths.iter_mut().zip(line) {
             *width = cell.chars().count().max(*width);
         }
     }
     let gap = fit(&mut widths, &sheet.right);
-    for line in titles.into_iter().chain(&sheet.lines) {
-        let cells = line.iter().zip(&widths).zip(&sheet.right).map(|((cell, &width), &right)| {
-            let cell = shorten(cell, width);
-            if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-        });
-        let text = cells.collect::<Vec<_>>().join(gap);
-        writeln!(out, "{}", text.trim_end())?;
+    for line in sheet.with_titles() {
+        let cells: Vec<Vec<String>> =
+            line.iter().zip(&widths).map(|(cell, &width)| wrap(cell, width)).collect();
+        for row in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            let cells = cells.iter().zip(&widths).zip(&sheet.right);
+            let padded = cells.map(|((cell, &width), &right)| {
+                let part = cell.get(row).map_or("", String::as_str);
+                if right { format!("{part:>width$}") } else { format!("{part:<width$}") }
+            });
+            writeln!(out, "{}", padded.collect::<Vec<_>>().join(gap).trim_end())?;
+        }
     }
     Ok(())
 }
@@ -61,11 +64,25 @@ fn fit(widths: &mut [usize], right: &[bool]) -> &'static str {
     " "
 }
 
-fn shorten(cell: &str, width: usize) -> String {
-    if cell.chars().count() <= width {
-        return cell.to_owned();
+/// Breaks a text between words, or within one that is too long for a line.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let letters: Vec<char> = word.chars().collect();
+        for (index, part) in letters.chunks(width.max(1)).enumerate() {
+            let line = lines.last_mut().filter(|_| index == 0);
+            let used = line.as_ref().map_or(width, |line| line.chars().count());
+            match line {
+                Some(line) if used == 0 => line.extend(part),
+                Some(line) if used + 1 + part.len() <= width => {
+                    line.push(' ');
+                    line.extend(part);
+                }
+                _ => lines.push(part.iter().collect()),
+            }
+        }
     }
-    cell.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    lines
 }
 
 #[cfg(test)]
@@ -78,27 +95,37 @@ mod tests {
         String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
     }
 
-    #[test]
-    fn numbers_stand_right_and_texts_left() {
-        let sheet = Sheet {
-            heading: "group".into(),
-            titles: vec!["name", "n"],
-            right: vec![false, true],
-            lines: vec![vec!["a".into(), "1".into()], vec!["bcdef".into(), "100".into()]],
-        };
-        assert_eq!(lines(&sheet), ["group", "name     n", "a        1", "bcdef  100"]);
+    fn sheet(right: &[bool], rows: &[&[&str]]) -> Sheet {
+        let owned = |row: &&[&str]| row.iter().map(|cell| (*cell).to_owned()).collect();
+        let mut lines: Vec<Vec<String>> = rows.iter().map(owned).collect();
+        let titles = lines.remove(0);
+        Sheet { heading: String::new(), titles, right: right.to_vec(), lines }
     }
 
     #[test]
-    fn whatever_comes_fits_in_80_columns() {
-        let sheet = Sheet {
-            heading: String::new(),
-            titles: vec!["one", "two", "three"],
-            right: vec![false, false, true],
-            lines: vec![vec!["µ".repeat(100), "y".repeat(70), "123".into()]],
-        };
+    fn numbers_stand_right_and_texts_left() {
+        let sheet = sheet(&[false, true], &[&["name", "n"], &["a", "1"], &["bcdef", "100"]]);
+        assert_eq!(lines(&sheet), ["name     n", "a        1", "bcdef  100"]);
+    }
+
+    #[test]
+    fn whatever_comes_fits_in_80_columns_and_nothing_is_lost() {
+        let long = "µ".repeat(100);
+        let words = "some words that go on and on ".repeat(9);
+        let sheet =
+            sheet(&[false, false, true], &[&["one", "two", "three"], &[&long, &words, "123"]]);
         let lines = lines(&sheet);
         assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:?}");
-        assert!(lines[1].ends_with(" 123") && lines[1].contains('…'));
+        assert!(lines[1].ends_with(" 123"));
+        let text = lines.concat();
+        assert_eq!(text.matches('µ').count(), 100);
+        assert_eq!(text.matches("words").count(), 9);
+    }
+
+    #[test]
+    fn texts_are_broken_between_words() {
+        assert_eq!(wrap("to be or not", 5), ["to be", "or", "not"]);
+        assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(wrap("", 3), [""]);
     }
 }

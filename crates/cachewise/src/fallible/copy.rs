@@ -1,8 +1,8 @@
 //! Fallible copies, clears and fills: the infallible ones' routines, with the outcome handed on.
 
-use super::{Fault, Side};
+use super::{Fault, Side, attempt};
 use crate::policy::Gate;
-use crate::switch::{self, Slot};
+use crate::switch::Slot;
 use crate::variant::{Clearer, Copier, Variant};
 use crate::{arch, bytes};
 use core::fmt;
@@ -19,7 +19,7 @@ unsafe fn copy_by(
     len: usize,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
-    let outcome = unsafe { variant.try_copy(dst, src, len) };
+    let outcome = unsafe { attempt::copy(variant, dst, src, len) };
     if outcome.left_bytes == 0 { Ok(()) } else { Err(Fault::new(len, outcome)) }
 }
 
@@ -34,7 +34,7 @@ unsafe fn fill_by(
     len: usize,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
-    let outcome = unsafe { variant.try_fill(dst, value, len) };
+    let outcome = unsafe { attempt::fill(variant, dst, value, len) };
     if outcome.left_bytes == 0 { Ok(()) } else { Err(Fault::new(len, outcome)) }
 }
 
@@ -53,7 +53,7 @@ unsafe fn fill_by(
 /// Nothing is asked of what does not exist.
 pub unsafe fn try_copy(dst: *mut u8, src: *const u8, len_bytes: usize) -> Result<(), Fault> {
     // SAFETY: the caller's promise; the slot's variant copies and can run here.
-    unsafe { copy_by(switch::recoverable(Slot::Copy), dst, src, len_bytes) }
+    unsafe { copy_by(attempt::serving(Slot::Copy), dst, src, len_bytes) }
 }
 
 /// [`try_copy`], not used soon. Fences, also after a fault.
@@ -71,7 +71,7 @@ pub unsafe fn try_copy_nontemporal(
     len_bytes: usize,
 ) -> Result<(), Fault> {
     let variant =
-        switch::recoverable_at(Slot::CopyNontemporal, Gate::CopyNontemporal, len_bytes);
+        attempt::serving_at(Slot::CopyNontemporal, Gate::CopyNontemporal, len_bytes);
     // SAFETY: the caller's promise; the slot's variant copies and can run here.
     let result = unsafe { copy_by(variant, dst, src, len_bytes) };
     bytes::fence_unless_fenced(variant);
@@ -146,7 +146,7 @@ unsafe fn zero_tail(dst: *mut u8, result: Result<(), Fault>) -> Result<(), Fault
 /// nobody who does not expect it.
 pub unsafe fn try_fill(dst: *mut u8, value: u8, len_bytes: usize) -> Result<(), Fault> {
     // SAFETY: the caller's promise; the slot's variant clears and can run here.
-    unsafe { fill_by(switch::recoverable(Slot::Clear), dst, value, len_bytes) }
+    unsafe { fill_by(attempt::serving(Slot::Clear), dst, value, len_bytes) }
 }
 
 /// [`try_fill`], not used soon. Fences, also after a fault.
@@ -164,7 +164,7 @@ pub unsafe fn try_fill_nontemporal(
     len_bytes: usize,
 ) -> Result<(), Fault> {
     let variant =
-        switch::recoverable_at(Slot::ClearNontemporal, Gate::ClearNontemporal, len_bytes);
+        attempt::serving_at(Slot::ClearNontemporal, Gate::ClearNontemporal, len_bytes);
     // SAFETY: the caller's promise; the slot's variant clears and can run here.
     let result = unsafe { fill_by(variant, dst, value, len_bytes) };
     bytes::fence_unless_fenced(variant);
@@ -366,13 +366,13 @@ impl core::error::Error for VectoredFault {}
 pub unsafe fn try_copy_vectored(pairs: &[Pair]) -> Result<(), VectoredFault> {
     let total = pairs.iter().fold(0_usize, |sum, pair| sum.saturating_add(pair.len_bytes));
     let total = total.min(crate::policy::LONGEST_BYTES);
-    let variant = switch::recoverable_at(Slot::CopyNontemporal, Gate::CopyNontemporal, total);
+    let variant = attempt::serving_at(Slot::CopyNontemporal, Gate::CopyNontemporal, total);
     let mut copied = 0;
     let mut result = Ok(());
     for (index, &Pair { dst, src, len_bytes }) in pairs.iter().enumerate() {
         // SAFETY: the caller's promise; the slot's variant copies and can run here, and the fence
         // follows below.
-        let outcome = unsafe { variant.try_copy_unfenced(dst, src, len_bytes) };
+        let outcome = unsafe { attempt::copy_unfenced(variant, dst, src, len_bytes) };
         copied += len_bytes - outcome.left_bytes;
         if outcome.left_bytes != 0 {
             let fault = Fault::new(len_bytes, outcome);

@@ -37,6 +37,7 @@
 //! # }
 //! ```
 
+mod attempt;
 mod copy;
 pub mod extable;
 mod fault;

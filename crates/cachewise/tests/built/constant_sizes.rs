@@ -1,7 +1,7 @@
 //! Copies of a constant size are single moves: the example, compiled as a release is, decoded.
 //!
 //! This test binary may be compiled with debug assertions, which put checks between the moves. So
-//! the compiler is run on the library, which has no dependencies, and on the example.
+//! the compiler is run on the library, which has no dependencies without `std`, and on the example.
 
 use crate::say;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
@@ -44,13 +44,13 @@ fn constant_sizes_are_one_load_and_one_store() {
     std::fs::create_dir_all(&directory).expect("the target directory can be written");
     let (library, example) =
         (directory.join("libcachewise.rlib"), directory.join("constant_sizes.o"));
-    let std = "--cfg=feature=\"std\"";
-    let crate_type = "--crate-type=rlib";
-    let compiled = compile(&["src/lib.rs", "--crate-name=cachewise", crate_type, std], &library)
-        .and_then(|()| {
-            let library = format!("--extern=cachewise={}", library.display());
-            compile(&["examples/constant_sizes.rs", &library, "--emit=obj"], &example)
-        });
+    let compiled =
+        compile(&["src/lib.rs", "--crate-name=cachewise", "--crate-type=rlib"], &library).and_then(
+            |()| {
+                let library = format!("--extern=cachewise={}", library.display());
+                compile(&["examples/constant_sizes.rs", &library, "--emit=obj"], &example)
+            },
+        );
     if compiled.is_none() {
         say!("cannot run here: constant sizes, as there is no `rustc` to start");
         return;

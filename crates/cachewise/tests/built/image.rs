@@ -6,8 +6,11 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     OpKind, Register,
 };
+use object::elf::SHF_ALLOC;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
-use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use object::{
+    Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, SymbolKind,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
@@ -108,11 +111,10 @@ impl Image {
         }
 
         if let Some(table) = file.section_by_name(TABLE) {
-            let loaded = |flags| {
-                matches!(flags, object::SectionFlags::Elf { sh_flags, .. }
-                if sh_flags.0 & object::elf::SHF_ALLOC.0 != 0)
+            image.table_is_loaded = match table.flags() {
+                SectionFlags::Elf { sh_flags, .. } => sh_flags.0 & SHF_ALLOC.0 != 0,
+                _ => false,
             };
-            image.table_is_loaded = loaded(table.flags());
             let data = table.data().expect("the table has data");
             assert_eq!(data.len() % 12, 0, "rows of 12 bytes");
             for (i, row) in data.chunks_exact(12).enumerate() {
@@ -169,6 +171,9 @@ impl Image {
 /// What is carried along a path: something is pending (a store unfenced, a register state dirty).
 pub(crate) type Pending = bool;
 
+/// What an instruction makes pending or settles; `None` leaves it.
+pub(crate) type Effect = fn(&Instruction) -> Option<Pending>;
+
 /// All paths from one address to a return.
 pub(crate) struct Paths {
     /// Every instruction that can be reached.
@@ -181,8 +186,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) image: &'a Image,
     /// Whether any access may fault.
     pub(crate) with_faults: bool,
-    /// What an instruction makes pending or settles: `None` leaves it.
-    pub(crate) effect: fn(&Instruction) -> Option<Pending>,
+    pub(crate) effect: Effect,
 }
 
 impl Walk<'_> {
@@ -246,11 +250,6 @@ pub(crate) fn registers(instruction: &Instruction) -> Vec<(Register, OpAccess)> 
     let mut factory = InstructionInfoFactory::new();
     let info = factory.info(instruction);
     info.used_registers().iter().map(|used| (used.register(), used.access())).collect()
-}
-
-pub(crate) fn writes(access: OpAccess) -> bool {
-    use OpAccess::{CondWrite, ReadCondWrite, ReadWrite, Write};
-    matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite)
 }
 
 pub(crate) fn is_vector(register: Register) -> bool {

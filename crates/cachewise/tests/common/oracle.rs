@@ -75,8 +75,8 @@ impl Arena {
         let window = prepare(&mut self.dst, &mut self.expected, shape, would_be);
         let from = &self.src[shape.src..shape.src + shape.len];
         call(&mut self.dst[shape.dst..shape.dst + shape.len], from);
-        for i in 0..shape.len {
-            self.expected[shape.dst + i] = from[i];
+        for (expected, byte) in self.expected[shape.dst..].iter_mut().zip(from) {
+            *expected = *byte;
         }
         self.compare(shape, window)
     }
@@ -90,8 +90,8 @@ impl Arena {
     ) -> Result<(), Wrong> {
         let window = prepare(&mut self.dst, &mut self.expected, shape, |_| value);
         call(&mut self.dst[shape.dst..shape.dst + shape.len]);
-        for i in 0..shape.len {
-            self.expected[shape.dst + i] = value;
+        for expected in &mut self.expected[shape.dst..][..shape.len] {
+            *expected = value;
         }
         self.compare(shape, window)
     }
@@ -161,8 +161,8 @@ fn prepare(
 ) -> (usize, usize) {
     let start = shape.dst.saturating_sub(MARGIN_BYTES);
     let end = (shape.dst + shape.len + MARGIN_BYTES).min(dst.len());
-    for i in start..end {
-        expected[i] = !would_be(i);
+    for (i, expected) in (start..end).zip(&mut expected[start..end]) {
+        *expected = !would_be(i);
     }
     dst[start..end].copy_from_slice(&expected[start..end]);
     (start, end)

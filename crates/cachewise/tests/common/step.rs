@@ -5,10 +5,14 @@
 //! a byte that differs has been written, is counted, and is poisoned again, so that a second store
 //! of the same value shows as well. Poison is the complement of what is stored.
 //!
-//! The addresses of the instructions are kept, so that a test can ask what was executed.
+//! The address of each instruction and the registers it found are kept, so that a test can ask what
+//! was executed and where it stored. That second way to count serves where poison can't: a call
+//! whose source overlaps its destination would copy the poison.
 
 use crate::common::memory::Guarded;
-use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register,
+};
 use std::arch::asm;
 use std::ptr::{self, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -21,8 +25,35 @@ pub struct Steps {
     /// The instruction count at each watched byte's last store.
     pub last_store: Vec<u32>,
     /// The instructions, in order; `rep` iterations one by one.
-    addresses: Vec<u64>,
+    executed: Vec<Executed>,
 }
+
+/// An instruction about to be executed.
+#[derive(Clone, Copy)]
+struct Executed {
+    address: u64,
+    /// In the order of [`GENERAL`].
+    general: [u64; 16],
+}
+
+const GENERAL: [(libc::c_int, Register); 16] = [
+    (libc::REG_RAX, Register::RAX),
+    (libc::REG_RBX, Register::RBX),
+    (libc::REG_RCX, Register::RCX),
+    (libc::REG_RDX, Register::RDX),
+    (libc::REG_RSI, Register::RSI),
+    (libc::REG_RDI, Register::RDI),
+    (libc::REG_RBP, Register::RBP),
+    (libc::REG_RSP, Register::RSP),
+    (libc::REG_R8, Register::R8),
+    (libc::REG_R9, Register::R9),
+    (libc::REG_R10, Register::R10),
+    (libc::REG_R11, Register::R11),
+    (libc::REG_R12, Register::R12),
+    (libc::REG_R13, Register::R13),
+    (libc::REG_R14, Register::R14),
+    (libc::REG_R15, Register::R15),
+];
 
 /// What the handler works on: plain memory, sized before the first trap.
 struct Watch {
@@ -31,7 +62,7 @@ struct Watch {
     poison: *const u8,
     stores: *mut u8,
     last_store: *mut u32,
-    addresses: *mut u64,
+    executed: *mut Executed,
     capacity: usize,
     steps: usize,
 }
@@ -48,10 +79,12 @@ extern "C" fn on_trap(_signal: i32, _info: *mut libc::siginfo_t, context: *mut l
     let watch = unsafe { &mut *watch };
     // SAFETY: the kernel hands a `ucontext_t` to an `SA_SIGINFO` handler.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
-    let address = context.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
+    let register = |number: libc::c_int| context.uc_mcontext.gregs[number as usize] as u64;
+    let general = GENERAL.map(|(number, _)| register(number));
+    let executed = Executed { address: register(libc::REG_RIP), general };
     if watch.steps < watch.capacity {
         // SAFETY: below the capacity.
-        unsafe { watch.addresses.add(watch.steps).write(address) };
+        unsafe { watch.executed.add(watch.steps).write(executed) };
     }
     watch.steps += 1;
     let mut i = 0;
@@ -115,7 +148,7 @@ pub fn steps(
     let mut steps = Steps {
         stores: vec![0; len],
         last_store: vec![0; len],
-        addresses: Vec::with_capacity(CAPACITY),
+        executed: Vec::with_capacity(CAPACITY),
     };
     let first = memory.as_mut_ptr();
     let mut watch = Watch {
@@ -125,7 +158,7 @@ pub fn steps(
         poison: poison.as_ptr(),
         stores: steps.stores.as_mut_ptr(),
         last_store: steps.last_store.as_mut_ptr(),
-        addresses: steps.addresses.as_mut_ptr(),
+        executed: steps.executed.as_mut_ptr(),
         capacity: CAPACITY,
         steps: 0,
     };
@@ -142,20 +175,51 @@ pub fn steps(
     assert!(watch.steps <= CAPACITY, "the call took too many instructions to keep");
     assert!(watch.steps > 0, "single stepping doesn't work here");
     // SAFETY: as many have been written.
-    unsafe { steps.addresses.set_len(watch.steps) };
+    unsafe { steps.executed.set_len(watch.steps) };
     steps
 }
 
 impl Steps {
-    /// The executed instructions, decoded. An address is that of the instruction *after* the one
-    /// that trapped, so the first executed is missing: it only sets the flag.
+    /// The executed instructions, decoded; the first, which only sets the flag, is missing.
     pub fn instructions(&self) -> impl Iterator<Item = Instruction> + '_ {
-        self.addresses.iter().map(|&address| {
+        self.executed.iter().map(|executed| {
+            let address = executed.address;
             // SAFETY: the CPU has just executed code there. 15 bytes is the longest instruction;
             // code is followed by more of the program's image.
             let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, 15) };
             Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
         })
+    }
+
+    /// How often each byte of `range` was stored to, whatever the value, by the operands of the
+    /// instructions.
+    pub fn stores_by_operands(&self, range: &[u8]) -> Vec<u32> {
+        let first = range.as_ptr().addr();
+        let mut counts = vec![0; range.len()];
+        let mut factory = InstructionInfoFactory::new();
+        for (instruction, executed) in self.instructions().zip(&self.executed) {
+            let value = |register: Register| {
+                let at = GENERAL.iter().position(|(_, known)| *known == register)?;
+                Some(executed.general[at])
+            };
+            let memory = factory.info(&instruction).used_memory().to_vec();
+            for memory in memory.iter().filter(|memory| writes(memory.access())) {
+                let address = memory.virtual_address(0, |register, _, _| match register {
+                    Register::ES | Register::CS | Register::SS | Register::DS => Some(0),
+                    // Thread-local memory isn't what we watch.
+                    Register::FS | Register::GS => None,
+                    register => value(register),
+                });
+                let Some(address) = address else { continue };
+                let len = memory.memory_size().size();
+                for at in (address as usize..).take(len) {
+                    if let Some(count) = at.checked_sub(first).and_then(|i| counts.get_mut(i)) {
+                        *count += 1;
+                    }
+                }
+            }
+        }
+        counts
     }
 
     /// Whether a store that goes around the cache was executed.
@@ -179,6 +243,11 @@ impl Steps {
         }
         pending
     }
+}
+
+pub fn writes(access: OpAccess) -> bool {
+    use OpAccess::{CondWrite, ReadCondWrite, ReadWrite, Write};
+    matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite)
 }
 
 /// The x86 stores that are weakly ordered: the `movnt` family, and `movdir64b`, `movdiri` and

@@ -17,7 +17,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
-use libc::{sigaction, siginfo_t, ucontext_t};
+use libc::{sigaction, siginfo_t, sigset_t, ucontext_t};
 use std::io;
 use std::sync::Mutex;
 
@@ -151,6 +151,10 @@ fn install_one(slot: &Previous) -> io::Result<()> {
     // SAFETY: all-zero is a valid `sigaction`.
     let mut ours: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     ours.sa_sigaction = handler as *const () as usize;
+    // No signal comes in between: its handler may fault in a copy of its own, and this signal is
+    // blocked while we run.
+    // SAFETY: the pointer is valid.
+    unsafe { libc::sigfillset(&mut ours.sa_mask) };
     // The previous handler's wish for restarted system calls is kept: the signal may be its own.
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (before.sa_flags & libc::SA_RESTART);
     // SAFETY: both point to valid values; the handler has the signature that SA_SIGINFO asks for.
@@ -280,26 +284,13 @@ unsafe fn call_previous(
     info: *mut siginfo_t,
     context: *mut c_void,
 ) {
-    // The mask that the kernel would have set for it: the interrupted one, its own, and the signal
-    // itself unless SA_NODEFER. We run under the interrupted one and the signal.
+    // SAFETY: the kernel's pointer is valid.
+    let mask = unsafe { mask_for(action, signal, &*context.cast()) };
     let mut before = MaybeUninit::uninit();
     // SAFETY: both sets are valid.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &action.sa_mask, before.as_mut_ptr()) };
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, before.as_mut_ptr()) };
     // SAFETY: written by the call.
     let before = unsafe { before.assume_init() };
-    if action.sa_flags & libc::SA_NODEFER != 0 {
-        // SAFETY: an initialised set, a valid signal.
-        unsafe {
-            let mut itself = MaybeUninit::uninit();
-            libc::sigemptyset(itself.as_mut_ptr());
-            let mut itself = itself.assume_init();
-            // A handler may name the signal in its mask as well, which blocks it all the same.
-            if libc::sigismember(&action.sa_mask, signal) == 0 {
-                libc::sigaddset(&mut itself, signal);
-            }
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &itself, ptr::null_mut());
-        }
-    }
     if action.sa_flags & libc::SA_SIGINFO != 0 {
         type WithInfo = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
         // SAFETY: the flags say that this is its signature.
@@ -315,6 +306,29 @@ unsafe fn call_previous(
     }
     // SAFETY: the set is the one that was in force.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut()) };
+}
+
+/// The mask that the kernel would have set for a handler: the interrupted one, its own, and the
+/// signal itself unless SA_NODEFER.
+fn mask_for(action: &sigaction, signal: c_int, context: &ucontext_t) -> sigset_t {
+    // The kernel's set: 64 signals. What follows in the library's type is not the kernel's.
+    const KERNEL_BYTES: usize = 8;
+    let mut mask = MaybeUninit::<sigset_t>::zeroed();
+    let interrupted = (&raw const context.uc_sigmask).cast::<u8>();
+    // SAFETY: both sets are at least as long.
+    unsafe { ptr::copy_nonoverlapping(interrupted, mask.as_mut_ptr().cast(), KERNEL_BYTES) };
+    // SAFETY: no signal beyond the kernel's is set.
+    let mut mask = unsafe { mask.assume_init() };
+    for other in 1..=libc::SIGRTMAX() {
+        // SAFETY: an initialised set.
+        let its_own = unsafe { libc::sigismember(&action.sa_mask, other) } == 1;
+        let itself = other == signal && action.sa_flags & libc::SA_NODEFER == 0;
+        if its_own || itself {
+            // SAFETY: an initialised set.
+            unsafe { libc::sigaddset(&mut mask, other) };
+        }
+    }
+    mask
 }
 
 fn name(signal: c_int) -> &'static str {

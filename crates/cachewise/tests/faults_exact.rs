@@ -3,23 +3,34 @@
 
 mod common;
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri), not(cachewise_portable))))]
+#[cfg(not(all(
+    target_arch = "x86_64",
+    target_os = "linux",
+    feature = "std",
+    not(miri),
+    not(cachewise_portable)
+)))]
 #[test]
-#[ignore = "needs x86-64 Linux and native code"]
+#[ignore = "needs x86-64 Linux, feature std and native code"]
 fn faults_exact() {}
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(cachewise_portable)))]
-#[path = "faults/stage.rs"]
-mod stage;
+macro_rules! modules {
+    ($($name:ident $path:literal)*) => {$(
+        #[cfg(all(
+            target_arch = "x86_64",
+            target_os = "linux",
+            feature = "std",
+            not(miri),
+            not(cachewise_portable)
+        ))]
+        #[path = $path]
+        mod $name;
+    )*};
+}
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(cachewise_portable)))]
-#[path = "faults/calls.rs"]
-mod calls;
-
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(cachewise_portable)))]
-#[path = "faults/edges.rs"]
-mod edges;
-
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(cachewise_portable)))]
-#[path = "faults/words.rs"]
-mod words;
+modules! {
+    stage "faults/stage.rs"
+    calls "faults/calls.rs"
+    edges "faults/edges.rs"
+    words "faults/words.rs"
+}

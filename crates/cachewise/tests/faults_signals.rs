@@ -3,9 +3,15 @@
 
 mod common;
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri), not(cachewise_portable))))]
+#[cfg(not(all(
+    target_arch = "x86_64",
+    target_os = "linux",
+    feature = "std",
+    not(miri),
+    not(cachewise_portable)
+)))]
 #[test]
-#[ignore = "needs x86-64 Linux and native code"]
+#[ignore = "needs x86-64 Linux, feature std and native code"]
 fn faults_signals() {}
 
 macro_rules! modules {
@@ -13,6 +19,7 @@ macro_rules! modules {
         #[cfg(all(
             target_arch = "x86_64",
             target_os = "linux",
+            feature = "std",
             not(miri),
             not(cachewise_portable)
         ))]
@@ -22,6 +29,7 @@ macro_rules! modules {
 }
 
 modules! {
+    probe "common/probe.rs"
     child "faults/child.rs"
     stage "faults/stage.rs"
     infallible "faults/infallible.rs"

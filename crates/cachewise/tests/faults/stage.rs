@@ -124,6 +124,12 @@ impl Area {
         }
     }
 
+    /// The pages, for a thread that takes them away while others copy.
+    pub fn pages(&self) -> Pages {
+        let memory = self.memory.try_clone().expect("the file can be had twice");
+        Pages { seen: self.seen.expose_provenance(), memory }
+    }
+
     pub fn set_all(&mut self, kinds: impl Fn(usize) -> Kind) {
         (0..PAGES).for_each(|page| self.set(page, kinds(page)));
     }
@@ -175,6 +181,34 @@ impl Drop for Area {
             // SAFETY: our own mapping, which nobody borrows any more; holes are allowed.
             unsafe { libc::munmap(map.cast(), AREA) };
         }
+    }
+}
+
+/// An area's pages, changed without the area's knowledge: put all of them back.
+pub struct Pages {
+    seen: usize,
+    memory: File,
+}
+
+impl Pages {
+    fn at(&self, page: usize) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.seen + page * PAGE)
+    }
+
+    pub fn map(&self, page: usize) {
+        map(self.at(page), PAGE, libc::PROT_READ | libc::PROT_WRITE, &self.memory, page * PAGE);
+    }
+
+    pub fn unmap(&self, page: usize) {
+        // SAFETY: a page of the area's mapping, to which no reference exists.
+        unsafe { libc::munmap(self.at(page).cast(), PAGE) };
+    }
+
+    pub fn allow(&self, page: usize, allowed: bool) {
+        let both = libc::PROT_READ | libc::PROT_WRITE;
+        let protection = if allowed { both } else { libc::PROT_NONE };
+        // SAFETY: as above.
+        unsafe { libc::mprotect(self.at(page).cast(), PAGE, protection) };
     }
 }
 

@@ -361,3 +361,100 @@ impl fmt::Display for Blocked {
 impl core::error::Error for InstallError {}
 impl core::error::Error for Replaced {}
 impl core::error::Error for Blocked {}
+
+#[cfg(test)]
+mod tests {
+    //! Made-up signals: what a machine cannot be asked for, such as broken memory.
+
+    use super::*;
+    use crate::arch;
+
+    /// A signal of this code, raised or received at `pc`.
+    fn recovered(signal: c_int, code: c_int, pc: usize) -> Option<ucontext_t> {
+        // SAFETY: all-zero is a valid value of both.
+        let (mut info, mut context): (siginfo_t, ucontext_t) =
+            unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
+        (info.si_signo, info.si_code) = (signal, code);
+        for (number, register) in (1..).zip(&mut context.uc_mcontext.gregs) {
+            *register = number * 0x1111;
+        }
+        context.uc_mcontext.gregs[libc::REG_RIP as usize] = pc as i64;
+        let before = context.uc_mcontext.gregs;
+        if recover(signal, &info, &mut context) {
+            return Some(context);
+        }
+        assert_eq!(context.uc_mcontext.gregs, before, "not ours, so not changed");
+        None
+    }
+
+    fn check(signal: c_int, code: c_int, cause: Cause) {
+        for row in arch::exception_table() {
+            let context = recovered(signal, code, row.pc()).expect("the table has it");
+            let fixup = extable::fixup(row.pc()).expect("the table has it");
+            for (number, &register) in context.uc_mcontext.gregs.iter().enumerate() {
+                let expected = match number as c_int {
+                    libc::REG_RIP => fixup.pc as i64,
+                    libc::REG_RAX if cause == Cause::Poison => {
+                        fixup.done_bytes as i64 | i64::MIN
+                    }
+                    libc::REG_RAX => fixup.done_bytes as i64,
+                    libc::REG_R10 => cause.number() as i64,
+                    _ => (number as i64 + 1) * 0x1111,
+                };
+                assert_eq!(register, expected, "{cause:?}, register {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_cause_at_each_row() {
+        assert!(!arch::exception_table().is_empty());
+        check(libc::SIGSEGV, 1, Cause::Unmapped);
+        check(libc::SIGSEGV, 2, Cause::Protection);
+        check(libc::SIGSEGV, 4, Cause::ProtectionKey);
+        check(libc::SIGSEGV, libc::SI_KERNEL, Cause::NonCanonical);
+        check(libc::SIGBUS, libc::BUS_ADRERR, Cause::BeyondEndOfFile);
+        check(libc::SIGBUS, libc::BUS_ADRALN, Cause::Alignment);
+        check(libc::SIGBUS, libc::BUS_MCEERR_AR, Cause::Poison);
+    }
+
+    #[test]
+    fn what_the_instruction_did_not_raise_is_not_ours() {
+        let sent = [
+            libc::SI_USER,
+            libc::SI_QUEUE,
+            libc::SI_TKILL,
+            libc::SI_TIMER,
+            libc::SI_MESGQ,
+            libc::SI_ASYNCIO,
+        ];
+        for row in arch::exception_table() {
+            for signal in [libc::SIGSEGV, libc::SIGBUS] {
+                for code in sent {
+                    assert!(recovered(signal, code, row.pc()).is_none(), "code {code}");
+                }
+            }
+            let late = recovered(libc::SIGBUS, libc::BUS_MCEERR_AO, row.pc());
+            assert!(late.is_none(), "poison found elsewhere");
+            assert!(recovered(libc::SIGTRAP, 1, row.pc()).is_none(), "another signal");
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_is_not_ours() {
+        let rows = arch::exception_table();
+        let known = |pc| rows.iter().any(|row| row.pc() == pc);
+        let beside = rows.iter().flat_map(|row| [row.pc() - 1, row.pc() + 1]);
+        let elsewhere = [0, 1, usize::MAX, recovered as *const () as usize];
+        for pc in beside.chain(elsewhere).filter(|&pc| !known(pc)) {
+            assert!(recovered(libc::SIGSEGV, 1, pc).is_none(), "{pc:#x}");
+            assert!(extable::fixup(pc).is_none(), "{pc:#x}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_sorted() {
+        let rows = arch::exception_table();
+        assert!(rows.windows(2).all(|pair| pair[0].pc() < pair[1].pc()));
+    }
+}

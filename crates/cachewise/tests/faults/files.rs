@@ -232,3 +232,18 @@ fn a_huge_page_that_cannot_be_had() {
     });
     unmap(first, 3 * HUGE);
 }
+
+/// The example of the documentation, by cargo, which has just built it or does so.
+#[test]
+fn the_example_lives() {
+    let output = std::process::Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--offline", "--example", "truncated"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo can be run");
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    assert!(out.contains("the source is beyond the end of its file"), "{out}");
+    assert!(out.ends_with("from now on to byte 20000768, the end of its page\nand lives\n"), "{out}");
+}

@@ -21,7 +21,7 @@ pub use rng::Rng;
 
 use cachewise::policy::{self, Gate};
 use cachewise::switch::{self, Slot};
-use cachewise::variant::{self, Clearer, Copier, Operation, Variant};
+use cachewise::variant::{self, Clearer, Copier, Operation, RegisterClass, Variant};
 use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -56,10 +56,20 @@ pub fn for_each_variant(
 }
 
 pub fn available() -> impl Iterator<Item = &'static Variant> {
+    detect_once();
     variant::all().iter().filter(|v| v.unavailable().is_none())
 }
 
+/// Without feature `std` nobody asks the CPU unless told to, as a kernel would here.
+fn detect_once() {
+    static DETECTED: Once = Once::new();
+    if cfg!(not(feature = "std")) {
+        DETECTED.call_once(|| switch::detect(&cachewise::cpu::Native, RegisterClass::Vector));
+    }
+}
+
 fn list_unavailable_once() {
+    detect_once();
     static LISTED: Once = Once::new();
     LISTED.call_once(|| {
         for variant in variant::all() {
@@ -95,6 +105,7 @@ impl Handle {
 pub struct Exclusive(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 pub fn exclusive() -> Exclusive {
+    detect_once();
     static ALONE: Mutex<()> = Mutex::new(());
     // A test that failed while holding it has reset everything in its drop.
     let guard = Exclusive(ALONE.lock().unwrap_or_else(PoisonError::into_inner));

@@ -165,6 +165,6 @@ const VERDICTS: &[Column<Verdict>] = &[
 
 impl Grouped for Verdict {
     fn group(&self) -> String {
-        "times faster than libc from that size on; libc: than the best variant".into()
+        "how many times faster than libc from that size on (libc: than the best variant)".into()
     }
 }

@@ -150,8 +150,9 @@ fn tables_fit_80_columns_and_hold_no_notes() {
         assert!(!stdout.is_empty());
         for line in stdout.lines() {
             assert!(line.chars().count() <= 80, "{args}: {line}");
-            for word in ["note:", "warning", "measuring:", "\u{1b}"] {
-                assert!(!line.contains(word), "{args}: {line}");
+            assert!(!line.contains('\u{1b}'), "{args}: {line}");
+            for word in ["note:", "warning[", "measuring:", "error:"] {
+                assert!(!line.starts_with(word), "{args}: {line}");
             }
         }
     }
@@ -405,4 +406,18 @@ fn warnings_are_silenced_by_id() {
     };
     assert!(warned("other-id"));
     assert!(!warned("other-id,threads-exceed-cpus"));
+}
+
+#[test]
+fn output_arguments_go_on_either_side_of_a_subcommand() {
+    let before = cachewise("--format json list").assert().success();
+    let after = cachewise("list --format json").assert().success();
+    assert_eq!(before.get_output().stdout, after.get_output().stdout);
+}
+
+#[test]
+fn the_quick_verdicts_arguments_before_a_subcommand_are_refused() {
+    for args in ["--size 4K list", "--seed 3 bench copy"] {
+        cachewise(args).assert().code(2).stdout("").stderr(contains("belongs behind"));
+    }
 }

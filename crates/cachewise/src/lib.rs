@@ -34,6 +34,7 @@
 //! ```
 //! use cachewise::switch::{self, Slot};
 //!
+//! # #[cfg(feature = "std")]
 //! cachewise::init()?; // CACHEWISE_FORCE, CACHEWISE_DISABLE, CACHEWISE_NT_THRESHOLD
 //! if let Err(error) = switch::set_by_name(Slot::ClearPage, "rep_stosq") {
 //!     println!("{error}"); // Not on this CPU; the message lists what is.

@@ -117,8 +117,20 @@ mod x86_64 {
     /// Several pages: their cost is in the steps of an 8-byte loop, so there are few.
     const LONG: [(usize, usize, usize); 2] = [(0, 0, 4 * 4096), (40, 9, 5 * 4096 + 77)];
 
+    /// Whether there is anything to check; says so if not.
+    fn is_plain_rust() -> bool {
+        let plain = !super::common::available().any(Variant::recoverable);
+        if plain {
+            say!("cannot run here: this build is plain Rust, which promises no single stores");
+        }
+        plain
+    }
+
     #[test]
     fn variants_that_promise_it_store_once_at_any_shape() {
+        if is_plain_rust() {
+            return;
+        }
         let mut stage = Stage::new();
         for_each_variant(
             |v| v.stores_once() == StoresOnce::Always,
@@ -237,10 +249,8 @@ mod x86_64 {
 
     /// What a `_nontemporal` call promises at every length: once, fenced (case 3), and around the
     /// cache from the threshold on, not below.
-    fn check_public(steps: &Steps, subject: &str, variant: &Variant, around: Option<bool>) {
-        if variant.recoverable() {
-            check_once(steps, subject);
-        }
+    fn check_public(steps: &Steps, subject: &str, around: Option<bool>) {
+        check_once(steps, subject);
         assert!(steps.has_fence(), "{subject}: no fence");
         assert!(!steps.has_pending_store(), "{subject}: a store after the last fence");
         if let Some(around) = around {
@@ -270,12 +280,6 @@ mod x86_64 {
         (len >= 200).then_some(true)
     }
 
-    /// Plain Rust is left out: it serves only where nothing else exists.
-    fn serving(slot: Slot) -> impl Iterator<Item = &'static Variant> {
-        let assembly = super::common::available().any(Variant::recoverable);
-        candidates(slot).filter(move |v| v.recoverable() == assembly)
-    }
-
     fn warm_up() {
         // The first calls ask the CPU: thousands of instructions that are not the call's.
         Slot::ALL.into_iter().for_each(|slot| _ = switch::why(slot));
@@ -285,9 +289,12 @@ mod x86_64 {
     #[test]
     fn nontemporal_calls_store_once_and_fence_below_and_above_the_threshold() {
         let _alone = exclusive();
+        if is_plain_rust() {
+            return;
+        }
         let mut stage = Stage::new();
         for (name, slot, gate, call) in COPIES {
-            for (i, variant) in serving(slot).enumerate() {
+            for (i, variant) in candidates(slot).enumerate() {
                 switch::set(slot, variant).expect("the slot accepts it");
                 for threshold in thresholds(i) {
                     policy::set_threshold(gate, threshold);
@@ -296,13 +303,13 @@ mod x86_64 {
                         let steps = stage.copy((len % 64, 11, len), call);
                         let subject = format!("{name} {variant:?} {threshold:?} {len}");
                         let around = goes_around(variant, threshold, len);
-                        check_public(&steps, &subject, variant, around);
+                        check_public(&steps, &subject, around);
                     }
                 }
             }
         }
         for (name, slot, gate, call) in FILLS {
-            for (i, variant) in serving(slot).enumerate() {
+            for (i, variant) in candidates(slot).enumerate() {
                 switch::set(slot, variant).expect("the slot accepts it");
                 for threshold in thresholds(i) {
                     policy::set_threshold(gate, threshold);
@@ -311,7 +318,7 @@ mod x86_64 {
                         let steps = stage.fill((len % 64, len), 0, call);
                         let subject = format!("{name} {variant:?} {threshold:?} {len}");
                         let around = goes_around(variant, threshold, len);
-                        check_public(&steps, &subject, variant, around);
+                        check_public(&steps, &subject, around);
                     }
                 }
             }
@@ -322,8 +329,7 @@ mod x86_64 {
     #[test]
     fn overlapping_calls_store_once() {
         let _alone = exclusive();
-        if !super::common::available().any(Variant::recoverable) {
-            say!("cannot run here: plain Rust promises no single stores");
+        if is_plain_rust() {
             return;
         }
         let mut memory = Guarded::new(4 * PAGE_BYTES);
@@ -347,7 +353,7 @@ mod x86_64 {
         };
         // Which registers store makes the difference; each step costs microseconds.
         let mut kinds = HashSet::new();
-        let around = serving(Slot::CopyNontemporal).filter(|v| v.store() == Store::NonTemporal);
+        let around = candidates(Slot::CopyNontemporal).filter(|v| v.store() == Store::NonTemporal);
         for variant in around.filter(|v| kinds.insert(v.registers())) {
             switch::set(Slot::CopyNontemporal, variant).expect("the slot accepts it");
             for threshold in [Threshold::Off, Threshold::Bytes(100), Threshold::Always] {
@@ -369,6 +375,9 @@ mod x86_64 {
     #[test]
     fn page_calls_store_once() {
         let _alone = exclusive();
+        if is_plain_rust() {
+            return;
+        }
         let mut stage = Stage::new();
         let clears: [(Slot, ClearPages); 2] = [
             (Slot::ClearPage, page::clear_page_raw),
@@ -380,15 +389,13 @@ mod x86_64 {
         ];
         let check = |steps: &Steps, slot: Slot, variant: &Variant| {
             let subject = format!("{slot} by {variant:?}");
-            if variant.recoverable() {
-                check_once(steps, &subject);
-            }
+            check_once(steps, &subject);
             if slot.is_nontemporal() {
                 assert!(steps.has_fence() && !steps.has_pending_store(), "{subject}: fence");
             }
         };
         for (slot, call) in clears {
-            for variant in serving(slot) {
+            for variant in candidates(slot) {
                 switch::set(slot, variant).expect("the slot accepts it");
                 warm_up();
                 // SAFETY: whole pages of the stage.
@@ -397,7 +404,7 @@ mod x86_64 {
             }
         }
         for (slot, call) in copies {
-            for variant in serving(slot) {
+            for variant in candidates(slot) {
                 switch::set(slot, variant).expect("the slot accepts it");
                 warm_up();
                 // SAFETY: whole pages of the stage.
@@ -411,6 +418,9 @@ mod x86_64 {
     #[test]
     fn the_hot_page_is_cleared_last_and_by_ordinary_stores() {
         let _alone = exclusive();
+        if is_plain_rust() {
+            return;
+        }
         policy::set_threshold(Gate::ClearPageNontemporal, Threshold::Always);
         warm_up();
         const PAGES: usize = 5;
@@ -441,7 +451,7 @@ mod x86_64 {
         let _alone = exclusive();
         let mut stage = Stage::new();
         let ordinary = |v: &&Variant| v.store() != Store::NonTemporal;
-        for variant in serving(Slot::Copy).filter(ordinary) {
+        for variant in candidates(Slot::Copy).filter(ordinary) {
             switch::set(Slot::Copy, variant).expect("the slot accepts it");
             warm_up();
             for len in LENGTHS {

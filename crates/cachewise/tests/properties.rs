@@ -1,8 +1,6 @@
 //! Properties over shapes and over sequences of switch operations, with counterexamples shrunk to
 //! the shortest length, the smallest offset, the fewest operations.
 
-#![cfg(not(miri))]
-
 mod common;
 
 use cachewise::policy::{self, Gate, Threshold};
@@ -29,6 +27,7 @@ fn shape() -> impl Strategy<Value = Shape> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours under Miri")]
 fn every_variant_at_any_shape() {
     let cases = 60 * available().count() as u32;
     let arena = RefCell::new(Arena::new(13 * PAGE_BYTES));
@@ -101,6 +100,7 @@ fn as_shown(threshold: Threshold) -> Threshold {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours under Miri")]
 fn the_switch_does_what_it_is_told() {
     let _alone = exclusive();
     let defaults = Model::now();

@@ -248,6 +248,11 @@ fn switching_under_running_copies() {
     assert!(copied >= COPYING_THREADS, "each thread has copied while slots changed");
 }
 
+#[cfg(not(all(feature = "std", not(miri))))]
+#[test]
+#[ignore = "needs feature `std` and processes"]
+fn environment() {}
+
 /// The environment, each time in a new process: this very test binary, told to run `child` alone.
 #[cfg(all(feature = "std", not(miri)))]
 mod environment {

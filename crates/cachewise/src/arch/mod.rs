@@ -8,20 +8,18 @@
 mod portable;
 
 /// Whether this build has assembly: the one place that says so. The assembly uses ELF directives
-/// and the System V calling convention.
+/// and, on x86-64, the System V calling convention.
 macro_rules! if_assembly {
     ({ $($yes:item)* } else { $($no:item)* }) => {
         $(#[cfg(all(
-            target_arch = "x86_64",
-            target_pointer_width = "64",
+            all(target_arch = "x86_64", target_pointer_width = "64"),
             any(unix, target_os = "none"),
             not(target_vendor = "apple"),
             not(miri),
             not(cachewise_portable),
         ))] $yes)*
         $(#[cfg(not(all(
-            target_arch = "x86_64",
-            target_pointer_width = "64",
+            all(target_arch = "x86_64", target_pointer_width = "64"),
             any(unix, target_os = "none"),
             not(target_vendor = "apple"),
             not(miri),
@@ -32,8 +30,10 @@ macro_rules! if_assembly {
 
 if_assembly! {
     {
-        #[path = "x86/mod.rs"]
+        #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
         mod native;
+        #[cfg(all(feature = "std", target_os = "linux"))]
+        pub(crate) use native::context;
         pub(crate) use native::{Accessed, exception_table, word};
     } else {
         #[path = "portable.rs"]

@@ -1,5 +1,6 @@
 //! Runs a variant on memory that may not be there: which one, and until it is done or stopped.
 
+use super::Fault;
 use crate::arch::{self, ClearRoutine, CopyRoutine, Outcome};
 use crate::policy::{self, Gate};
 use crate::run::Stand;
@@ -30,15 +31,17 @@ pub(super) fn serving_at(slot: Slot, gate: Gate, total_bytes: usize) -> &'static
 ///
 /// The variant copies, is recoverable and can run here; what exists of the ranges does not overlap
 /// and may be read and written.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn copy(
     variant: &'static Variant,
     dst: *mut u8,
     src: *const u8,
     len: usize,
-) -> Outcome {
+) -> Result<(), Fault> {
+    // SAFETY: the variant copies.
+    let (fenced, _) = unsafe { variant.copy_code() };
     // SAFETY: the caller's promises.
-    unsafe { copy_to_the_end(variant.copy_code().0, dst, src, len) }
+    unsafe { run_copy(fenced, dst, src, len) }
 }
 
 /// [`copy`] that leaves non-temporal stores pending.
@@ -46,58 +49,105 @@ pub(super) unsafe fn copy(
 /// # Safety
 ///
 /// As there, and the caller fences before anything touches the destination.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn copy_unfenced(
     variant: &'static Variant,
     dst: *mut u8,
     src: *const u8,
     len: usize,
-) -> Outcome {
+) -> Result<(), Fault> {
+    // SAFETY: the variant copies.
+    let (_, unfenced) = unsafe { variant.copy_code() };
     // SAFETY: the caller's promises.
-    unsafe { copy_to_the_end(variant.copy_code().1, dst, src, len) }
-}
-
-/// # Safety
-///
-/// As [`copy`].
-#[inline]
-unsafe fn copy_to_the_end(
-    routine: CopyRoutine,
-    mut dst: *mut u8,
-    mut src: *const u8,
-    len: usize,
-) -> Outcome {
-    let mut outcome = Outcome { left_bytes: len, stopped_by: Outcome::NOTHING };
-    loop {
-        // SAFETY: the caller's promise, for the part that is left.
-        Stand { dst, src, outcome } =
-            unsafe { arch::call_copy(routine, dst, src, outcome.left_bytes) };
-        if outcome.left_bytes == 0 || outcome.stopped_by != Outcome::NOTHING {
-            return outcome;
-        }
-    }
+    unsafe { run_copy(unfenced, dst, src, len) }
 }
 
 /// # Safety
 ///
 /// The variant clears, is recoverable and can run here; what exists of the range may be written.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn fill(
     variant: &'static Variant,
-    mut dst: *mut u8,
+    dst: *mut u8,
     value: u8,
     len: usize,
-) -> Outcome {
+) -> Result<(), Fault> {
     // SAFETY: the variant clears.
-    let routine: ClearRoutine = unsafe { variant.clear_code() }.0;
-    let mut outcome = Outcome { left_bytes: len, stopped_by: Outcome::NOTHING };
-    loop {
-        // SAFETY: the caller's promise, for the part that is left.
-        Stand { dst, outcome, .. } = unsafe {
-            arch::call_clear(routine, dst, arch::pattern(value), outcome.left_bytes)
-        };
-        if outcome.left_bytes == 0 || outcome.stopped_by != Outcome::NOTHING {
-            return outcome;
-        }
+    let (fenced, _) = unsafe { variant.clear_code() };
+    // SAFETY: the caller's promises.
+    let stand = unsafe { arch::call_clear(fenced, dst, arch::pattern(value), len) };
+    if stand.outcome.left_bytes == 0 {
+        return Ok(());
     }
+    // SAFETY: as above, for what is left.
+    unsafe { clear_on(fenced, value, stand.dst, stand.outcome, len) }
+}
+
+/// # Safety
+///
+/// As [`copy`].
+#[inline(always)]
+unsafe fn run_copy(
+    routine: CopyRoutine,
+    dst: *mut u8,
+    src: *const u8,
+    len: usize,
+) -> Result<(), Fault> {
+    // SAFETY: the caller's promises.
+    let stand = unsafe { arch::call_copy(routine, dst, src, len) };
+    if stand.outcome.left_bytes == 0 {
+        return Ok(());
+    }
+    // SAFETY: as above, for what is left.
+    unsafe { copy_on(routine, stand.dst, stand.src, stand.outcome, len) }
+}
+
+/// From a first fault on: calls again as long as faults are transient.
+///
+/// # Safety
+///
+/// As [`copy`], for what is left.
+#[cold]
+#[inline(never)]
+unsafe fn copy_on(
+    routine: CopyRoutine,
+    mut dst: *mut u8,
+    mut src: *const u8,
+    mut outcome: Outcome,
+    len: usize,
+) -> Result<(), Fault> {
+    while outcome.left_bytes != 0 {
+        if outcome.stopped_by != Outcome::NOTHING {
+            return Err(Fault::new(len, outcome));
+        }
+        // SAFETY: the caller's promise, for the part that is left.
+        Stand { dst, src, outcome } =
+            unsafe { arch::call_copy(routine, dst, src, outcome.left_bytes) };
+    }
+    Ok(())
+}
+
+/// [`copy_on`] for a routine that clears.
+///
+/// # Safety
+///
+/// As [`fill`], for what is left.
+#[cold]
+#[inline(never)]
+unsafe fn clear_on(
+    routine: ClearRoutine,
+    value: u8,
+    mut dst: *mut u8,
+    mut outcome: Outcome,
+    len: usize,
+) -> Result<(), Fault> {
+    while outcome.left_bytes != 0 {
+        if outcome.stopped_by != Outcome::NOTHING {
+            return Err(Fault::new(len, outcome));
+        }
+        // SAFETY: the caller's promise, for the part that is left.
+        Stand { dst, outcome, .. } =
+            unsafe { arch::call_clear(routine, dst, arch::pattern(value), outcome.left_bytes) };
+    }
+    Ok(())
 }

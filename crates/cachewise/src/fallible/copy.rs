@@ -3,40 +3,10 @@
 use super::{Fault, Side, attempt};
 use crate::policy::Gate;
 use crate::switch::Slot;
-use crate::variant::{Clearer, Copier, Variant};
+use crate::variant::{Clearer, Copier};
 use crate::{arch, bytes};
 use core::fmt;
 use core::ops::ControlFlow;
-
-/// # Safety
-///
-/// As [`try_copy`]; the variant copies, is recoverable, and can run here.
-#[inline]
-unsafe fn copy_by(
-    variant: &'static Variant,
-    dst: *mut u8,
-    src: *const u8,
-    len: usize,
-) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
-    let outcome = unsafe { attempt::copy(variant, dst, src, len) };
-    if outcome.left_bytes == 0 { Ok(()) } else { Err(Fault::new(len, outcome)) }
-}
-
-/// # Safety
-///
-/// As [`try_fill`]; the variant clears, is recoverable, and can run here.
-#[inline]
-unsafe fn fill_by(
-    variant: &'static Variant,
-    dst: *mut u8,
-    value: u8,
-    len: usize,
-) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
-    let outcome = unsafe { attempt::fill(variant, dst, value, len) };
-    if outcome.left_bytes == 0 { Ok(()) } else { Err(Fault::new(len, outcome)) }
-}
 
 /// Copies `len_bytes` from `src` to `dst`, which is used soon.
 ///
@@ -51,9 +21,10 @@ unsafe fn fill_by(
 /// - Whatever of the two ranges exists does not overlap.
 ///
 /// Nothing is asked of what does not exist.
+#[inline]
 pub unsafe fn try_copy(dst: *mut u8, src: *const u8, len_bytes: usize) -> Result<(), Fault> {
     // SAFETY: the caller's promise; the slot's variant copies and can run here.
-    unsafe { copy_by(attempt::serving(Slot::Copy), dst, src, len_bytes) }
+    unsafe { attempt::copy(attempt::serving(Slot::Copy), dst, src, len_bytes) }
 }
 
 /// [`try_copy`], not used soon. Fences, also after a fault.
@@ -73,7 +44,7 @@ pub unsafe fn try_copy_nontemporal(
     let variant =
         attempt::serving_at(Slot::CopyNontemporal, Gate::CopyNontemporal, len_bytes);
     // SAFETY: the caller's promise; the slot's variant copies and can run here.
-    let result = unsafe { copy_by(variant, dst, src, len_bytes) };
+    let result = unsafe { attempt::copy(variant, dst, src, len_bytes) };
     bytes::fence_unless_fenced(variant);
     result
 }
@@ -144,9 +115,10 @@ unsafe fn zero_tail(dst: *mut u8, result: Result<(), Fault>) -> Result<(), Fault
 ///
 /// Whatever of `dst[..len_bytes]` can be written may be written: it belongs to no reference and to
 /// nobody who does not expect it.
+#[inline]
 pub unsafe fn try_fill(dst: *mut u8, value: u8, len_bytes: usize) -> Result<(), Fault> {
     // SAFETY: the caller's promise; the slot's variant clears and can run here.
-    unsafe { fill_by(attempt::serving(Slot::Clear), dst, value, len_bytes) }
+    unsafe { attempt::fill(attempt::serving(Slot::Clear), dst, value, len_bytes) }
 }
 
 /// [`try_fill`], not used soon. Fences, also after a fault.
@@ -166,7 +138,7 @@ pub unsafe fn try_fill_nontemporal(
     let variant =
         attempt::serving_at(Slot::ClearNontemporal, Gate::ClearNontemporal, len_bytes);
     // SAFETY: the caller's promise; the slot's variant clears and can run here.
-    let result = unsafe { fill_by(variant, dst, value, len_bytes) };
+    let result = unsafe { attempt::fill(variant, dst, value, len_bytes) };
     bytes::fence_unless_fenced(variant);
     result
 }
@@ -180,6 +152,7 @@ pub unsafe fn try_fill_nontemporal(
 /// # Safety
 ///
 /// As [`try_fill`].
+#[inline]
 pub unsafe fn try_clear(dst: *mut u8, len_bytes: usize) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe { try_fill(dst, 0, len_bytes) }
@@ -210,6 +183,7 @@ impl Copier {
     ///
     /// As [`try_copy`], if the variant is [recoverable](Variant::recoverable); else as
     /// [`Self::copy_raw`].
+    #[inline]
     pub unsafe fn try_copy_raw(
         &self,
         dst: *mut u8,
@@ -217,7 +191,7 @@ impl Copier {
         len_bytes: usize,
     ) -> Result<(), Fault> {
         // SAFETY: the caller's promise; a handle's variant copies and can run here.
-        unsafe { copy_by(self.variant(), dst, src, len_bytes) }
+        unsafe { attempt::copy(self.variant(), dst, src, len_bytes) }
     }
 }
 
@@ -232,6 +206,7 @@ impl Clearer {
     ///
     /// As [`try_fill`], if the variant is [recoverable](Variant::recoverable); else as
     /// [`Self::fill_raw`].
+    #[inline]
     pub unsafe fn try_fill_raw(
         &self,
         dst: *mut u8,
@@ -239,7 +214,7 @@ impl Clearer {
         len_bytes: usize,
     ) -> Result<(), Fault> {
         // SAFETY: the caller's promise; a handle's variant clears and can run here.
-        unsafe { fill_by(self.variant(), dst, value, len_bytes) }
+        unsafe { attempt::fill(self.variant(), dst, value, len_bytes) }
     }
 }
 
@@ -372,13 +347,12 @@ pub unsafe fn try_copy_vectored(pairs: &[Pair]) -> Result<(), VectoredFault> {
     for (index, &Pair { dst, src, len_bytes }) in pairs.iter().enumerate() {
         // SAFETY: the caller's promise; the slot's variant copies and can run here, and the fence
         // follows below.
-        let outcome = unsafe { attempt::copy_unfenced(variant, dst, src, len_bytes) };
-        copied += len_bytes - outcome.left_bytes;
-        if outcome.left_bytes != 0 {
-            let fault = Fault::new(len_bytes, outcome);
-            result = Err(VectoredFault { pair: index, copied_bytes: copied, fault });
+        if let Err(fault) = unsafe { attempt::copy_unfenced(variant, dst, src, len_bytes) } {
+            let copied_bytes = copied + fault.copied_bytes();
+            result = Err(VectoredFault { pair: index, copied_bytes, fault });
             break;
         }
+        copied += len_bytes;
     }
     arch::fence();
     result

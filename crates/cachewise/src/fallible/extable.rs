@@ -28,13 +28,13 @@ impl Row {
     }
 }
 
-/// What a fault handler has to do: set the program counter to `pc` and `rax` to `done_bytes`, leave
-/// everything else as it was, and return from the exception.
+/// What a fault handler has to do: set the program counter to `pc` and the result register (x86-64:
+/// `rax`) to `done_bytes`, leave everything else as it was, and return from the exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup {
     /// The address to go on at.
     pub pc: usize,
-    /// The value of `rax` there.
+    /// The value of the result register there.
     pub done_bytes: usize,
 }
 

@@ -11,6 +11,7 @@
 //! inside other handlers, in many threads at once, and after fork.
 
 use super::{Cause, extable};
+use crate::arch;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::fmt;
@@ -187,14 +188,8 @@ unsafe extern "C" fn handler(signal: c_int, info: *mut siginfo_t, context: *mut 
 /// Sends the interrupted context to the fix-up, if the fault is ours.
 fn recover(signal: c_int, info: &siginfo_t, context: &mut ucontext_t) -> bool {
     let Some(cause) = cause(signal, info.si_code) else { return false };
-    let registers = &mut context.uc_mcontext.gregs;
-    let Some(fixup) = extable::fixup(registers[libc::REG_RIP as usize] as usize) else {
-        return false;
-    };
-    let poisoned = i64::from(cause == Cause::Poison) << 63;
-    registers[libc::REG_RIP as usize] = fixup.pc as i64;
-    registers[libc::REG_RAX as usize] = fixup.done_bytes as i64 | poisoned;
-    registers[libc::REG_R10 as usize] = cause.number() as i64;
+    let Some(fixup) = extable::fixup(arch::context::pc(context)) else { return false };
+    arch::context::resume_at(context, fixup, cause.number(), cause == Cause::Poison);
     true
 }
 

@@ -200,6 +200,7 @@ cw_fenced \name
 .macro cw_copy_pages width, load, store, fixup, r0, r1, r2, r3
     cmp rdx, {step_pages} * {step_bytes}
     jb 6f
+    .p2align 6
 5:  mov ecx, {step_bytes} / 64
     .p2align 6
 2:

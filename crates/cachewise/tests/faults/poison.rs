@@ -106,10 +106,10 @@ fn check_fallible(first: *mut u8) {
                     assert!(!fault.is_maximal(), "{subject}: {fault}");
                     assert!(fault.copied_bytes() <= at, "{subject}: {fault}");
                     assert_eq!(fault.copied_bytes() + fault.residue_bytes(), len, "{subject}");
-                    for i in 0..fault.copied_bytes() {
+                    for (i, &byte) in other[..fault.copied_bytes()].iter().enumerate() {
                         // SAFETY: before the broken page.
                         let in_page = unsafe { here.add(i).read_volatile() };
-                        assert_eq!(in_page, other[i], "{subject}: byte {i}");
+                        assert_eq!(in_page, byte, "{subject}: byte {i}");
                     }
     // A copy doesn't touch it again to find out which side it was, and says the source.
                 if !matches!((Handle::of(variant), side), (Handle::Copy(_), Side::Destination)) {

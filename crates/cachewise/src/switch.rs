@@ -16,7 +16,6 @@
 use crate::arch::{self, Outcome};
 use crate::cpu::{Cpu, Features, Geometry, Reader};
 use crate::error::{Error, Unavailable, Word};
-use crate::policy::{self, Gate};
 use crate::variant::{self, Operation, RegisterClass, Store, StoresOnce, Variant};
 use core::fmt;
 use core::ptr;
@@ -297,16 +296,6 @@ pub(crate) fn serving_source_nontemporal(slot: Slot) -> &'static Variant {
 #[inline(always)]
 pub(crate) fn serving_below_threshold(slot: Slot) -> &'static Variant {
     Cell::load(&cell(slot).below_threshold)
-}
-
-/// What serves a `_nontemporal` slot for a transfer of this length.
-#[inline(always)]
-pub(crate) fn serving_at(slot: Slot, gate: Gate, total_bytes: usize) -> &'static Variant {
-    if policy::goes_around(gate, total_bytes) {
-        serving(slot)
-    } else {
-        serving_below_threshold(slot)
-    }
 }
 
 /// The variant that serves the slot. Decides first, if nobody has.

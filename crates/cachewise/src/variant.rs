@@ -19,8 +19,8 @@
 //! ```
 
 use crate::arch::{self, ClearRoutine, CopyRoutine};
-use crate::bytes::{Destination, check_lengths};
 use crate::cpu::Features;
+use crate::destination::{Destination, check_lengths};
 use crate::error::{Error, Unavailable, Word};
 use crate::{run, switch};
 use core::fmt;

@@ -181,7 +181,7 @@ impl Copier {
     ///
     /// # Safety
     ///
-    /// As [`try_copy`], if the variant is [recoverable](Variant::recoverable); else as
+    /// As [`try_copy`], if the variant is [recoverable](crate::variant::Variant::recoverable); else as
     /// [`Self::copy_raw`].
     #[inline]
     pub unsafe fn try_copy_raw(
@@ -204,7 +204,7 @@ impl Clearer {
     ///
     /// # Safety
     ///
-    /// As [`try_fill`], if the variant is [recoverable](Variant::recoverable); else as
+    /// As [`try_fill`], if the variant is [recoverable](crate::variant::Variant::recoverable); else as
     /// [`Self::fill_raw`].
     #[inline]
     pub unsafe fn try_fill_raw(

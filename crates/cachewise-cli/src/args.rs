@@ -2,7 +2,9 @@
 
 use crate::export::Format;
 use crate::size::Size;
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -40,7 +42,6 @@ const TEMPLATE: &str = "\
     version,
     before_help = EXAMPLES,
     help_template = TEMPLATE,
-    args_conflicts_with_subcommands = true,
     max_term_width = 80,
     color = clap::ColorChoice::Never
 )]
@@ -51,6 +52,25 @@ pub(crate) struct Args {
     pub(crate) quick: Quick,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+impl Args {
+    /// Parses the command line; ends the process after help, version or a message.
+    pub(crate) fn from_command_line() -> Self {
+        let mut command = Self::command();
+        let matches = command.get_matches_mut();
+        if let Some(name) = matches.subcommand_name() {
+            // The output's arguments go before and after a subcommand. The quick verdict's don't
+            // belong to it: before it they would be given for nothing.
+            let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+            let quick = command.get_arguments().filter(|arg| !arg.is_global_set());
+            if let Some(arg) = quick.into_iter().find(|arg| given(arg.get_id().as_str())) {
+                let message = format!("{arg} belongs behind \"{name}\", if that takes it");
+                command.clone().error(ErrorKind::ArgumentConflict, message).exit();
+            }
+        }
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
 }
 
 #[derive(Debug, Subcommand)]

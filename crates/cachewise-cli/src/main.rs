@@ -14,12 +14,11 @@ mod size;
 mod voice;
 
 use args::Args;
-use clap::Parser;
 use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::from_command_line();
     match run(&args) {
         Ok(code) => code,
         Err(failure) => {

@@ -95,6 +95,13 @@ impl Voice {
     }
 }
 
+/// Whatever ends the measurement, the bar does not stay on the screen.
+impl Drop for Voice {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 fn can_draw() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");

@@ -407,3 +407,17 @@ fn warnings_are_silenced_by_id() {
     assert!(warned("other-id"));
     assert!(!warned("other-id,threads-exceed-cpus"));
 }
+
+#[test]
+fn output_arguments_go_on_either_side_of_a_subcommand() {
+    let before = cachewise("--format json list").assert().success();
+    let after = cachewise("list --format json").assert().success();
+    assert_eq!(before.get_output().stdout, after.get_output().stdout);
+}
+
+#[test]
+fn the_quick_verdicts_arguments_before_a_subcommand_are_refused() {
+    for args in ["--size 4K list", "--seed 3 bench copy"] {
+        cachewise(args).assert().code(2).stdout("").stderr(contains("belongs behind"));
+    }
+}

@@ -59,6 +59,10 @@ unsafe fn copy_on(
             let byte = unsafe { src.cast::<MaybeUninit<u8>>().read_volatile() };
             // SAFETY: the byte is inside the destination range, which the caller called writable.
             unsafe { dst.cast::<MaybeUninit<u8>>().write_volatile(byte) };
+            // On behind it: after poison the routine stops at the start of its block, which may be
+            // good, and would for ever stop there again.
+            (dst, src) = (dst.wrapping_add(1), src.wrapping_add(1));
+            outcome.left_bytes -= 1;
         }
         // SAFETY: the remaining ranges are parts of the caller's.
         Stand { dst, src, outcome } =
@@ -73,6 +77,9 @@ unsafe fn clear_on(routine: ClearRoutine, value: u8, mut dst: *mut u8, mut outco
         if outcome.stopped_by != Outcome::NOTHING {
             // SAFETY: the byte is inside the range that the caller called writable.
             unsafe { dst.write_volatile(value) };
+            // As above.
+            dst = dst.wrapping_add(1);
+            outcome.left_bytes -= 1;
         }
         // SAFETY: the remaining range is a part of the caller's.
         Stand { dst, outcome, .. } =

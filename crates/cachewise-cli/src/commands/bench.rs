@@ -111,9 +111,13 @@ fn limits_effort(effort: &Effort) -> Effort {
 }
 
 fn notes(machine: &Machine, operation: Operation, args: &Bench, voice: &mut Voice) {
-    voice.note(
-        &"median of the samples; +- is the 95 % interval; libc is the rival's time over the row's",
-    );
+    for note in [
+        "median of the samples; +- is its 95 % interval; libc is libc's time over the row's",
+        "limit is the share of what reading alone reaches at that level; of what non-temporal \
+         stores alone reach if memory is cleared",
+    ] {
+        voice.note(&note);
+    }
     voice.note(&"memory was written and read back, and results checked, before anything is timed");
     if args.temperature.contains(&crate::args::Temperature::Cold) {
         let range = machine.range(args.threads.into());

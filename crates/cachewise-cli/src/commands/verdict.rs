@@ -159,12 +159,17 @@ const VERDICTS: &[Column<Verdict>] = &[
     data("ratio_high", |v| Value::Ratio(v.ratio.high)),
     only_shown("interval", |v| Value::Interval(v.ratio.low, v.ratio.high)),
     shown("verdict", "verdict", |v| {
-        Value::text(if v.is_a_difference() { "faster" } else { "no difference" })
+        Value::text(match v.is_a_difference() {
+            false => "no difference",
+            true if v.ratio.median > 1.0 => "faster",
+            // Chosen on one half of the samples, and not confirmed by the other.
+            true => "not confirmed",
+        })
     }),
 ];
 
 impl Grouped for Verdict {
     fn group(&self) -> String {
-        "times faster than libc from that size on; libc: than the best variant".into()
+        "how many times faster than libc from that size on (libc: than the best variant)".into()
     }
 }

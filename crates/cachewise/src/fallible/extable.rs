@@ -19,7 +19,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    fn pc(&self) -> usize {
+    pub(super) fn pc(&self) -> usize {
         (&raw const self.pc).addr().wrapping_add_signed(self.pc as isize)
     }
 

@@ -18,7 +18,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
-use libc::{sigaction, siginfo_t, ucontext_t};
+use libc::{sigaction, siginfo_t, sigset_t, ucontext_t};
 use std::io;
 use std::sync::Mutex;
 
@@ -152,6 +152,10 @@ fn install_one(slot: &Previous) -> io::Result<()> {
     // SAFETY: all-zero is a valid `sigaction`.
     let mut ours: sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     ours.sa_sigaction = handler as *const () as usize;
+    // No signal comes in between: its handler may fault in a copy of its own, and this signal is
+    // blocked while we run.
+    // SAFETY: the pointer is valid.
+    unsafe { libc::sigfillset(&mut ours.sa_mask) };
     // The previous handler's wish for restarted system calls is kept: the signal may be its own.
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (before.sa_flags & libc::SA_RESTART);
     // SAFETY: both point to valid values; the handler has the signature that SA_SIGINFO asks for.
@@ -219,7 +223,10 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let Some(slot) = PREVIOUS.iter().find(|slot| slot.signal == signal) else { return };
     let Some(action) = slot.get() else { return };
     // SAFETY: the kernel's pointer is valid.
-    let synchronous = unsafe { (*info).si_code } > 0;
+    let code = unsafe { (*info).si_code };
+    // The kernel's codes are positive and raised by the instruction, but for the late report of
+    // poisoned memory.
+    let synchronous = code > 0 && (signal, code) != (libc::SIGBUS, libc::BUS_MCEERR_AO);
     let disposition = match action.sa_sigaction {
         _ if slot.spent.load(Ordering::Relaxed) => libc::SIG_DFL,
         // The kernel does not let a fault be ignored.
@@ -272,26 +279,13 @@ unsafe fn call_previous(
     info: *mut siginfo_t,
     context: *mut c_void,
 ) {
-    // The mask that the kernel would have set for it: the interrupted one, its own, and the signal
-    // itself unless SA_NODEFER. We run under the interrupted one and the signal.
+    // SAFETY: the kernel's pointer is valid.
+    let mask = unsafe { mask_for(action, signal, &*context.cast()) };
     let mut before = MaybeUninit::uninit();
     // SAFETY: both sets are valid.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &action.sa_mask, before.as_mut_ptr()) };
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, before.as_mut_ptr()) };
     // SAFETY: written by the call.
     let before = unsafe { before.assume_init() };
-    if action.sa_flags & libc::SA_NODEFER != 0 {
-        // SAFETY: an initialised set, a valid signal.
-        unsafe {
-            let mut itself = MaybeUninit::uninit();
-            libc::sigemptyset(itself.as_mut_ptr());
-            let mut itself = itself.assume_init();
-            // A handler may name the signal in its mask as well, which blocks it all the same.
-            if libc::sigismember(&action.sa_mask, signal) == 0 {
-                libc::sigaddset(&mut itself, signal);
-            }
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &itself, ptr::null_mut());
-        }
-    }
     if action.sa_flags & libc::SA_SIGINFO != 0 {
         type WithInfo = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
         // SAFETY: the flags say that this is its signature.
@@ -307,6 +301,29 @@ unsafe fn call_previous(
     }
     // SAFETY: the set is the one that was in force.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut()) };
+}
+
+/// The mask that the kernel would have set for a handler: the interrupted one, its own, and the
+/// signal itself unless SA_NODEFER.
+fn mask_for(action: &sigaction, signal: c_int, context: &ucontext_t) -> sigset_t {
+    // The kernel's set: 64 signals. What follows in the library's type is not the kernel's.
+    const KERNEL_BYTES: usize = 8;
+    let mut mask = MaybeUninit::<sigset_t>::zeroed();
+    let interrupted = (&raw const context.uc_sigmask).cast::<u8>();
+    // SAFETY: both sets are at least as long.
+    unsafe { ptr::copy_nonoverlapping(interrupted, mask.as_mut_ptr().cast(), KERNEL_BYTES) };
+    // SAFETY: no signal beyond the kernel's is set.
+    let mut mask = unsafe { mask.assume_init() };
+    for other in 1..=libc::SIGRTMAX() {
+        // SAFETY: an initialised set.
+        let its_own = unsafe { libc::sigismember(&action.sa_mask, other) } == 1;
+        let itself = other == signal && action.sa_flags & libc::SA_NODEFER == 0;
+        if its_own || itself {
+            // SAFETY: an initialised set.
+            unsafe { libc::sigaddset(&mut mask, other) };
+        }
+    }
+    mask
 }
 
 fn name(signal: c_int) -> &'static str {
@@ -339,3 +356,100 @@ impl fmt::Display for Blocked {
 impl core::error::Error for InstallError {}
 impl core::error::Error for Replaced {}
 impl core::error::Error for Blocked {}
+
+#[cfg(test)]
+mod tests {
+    //! Made-up signals: what a machine cannot be asked for, such as broken memory.
+
+    use super::*;
+    use crate::arch;
+
+    /// A signal of this code, raised or received at `pc`.
+    fn recovered(signal: c_int, code: c_int, pc: usize) -> Option<ucontext_t> {
+        // SAFETY: all-zero is a valid value of both.
+        let (mut info, mut context): (siginfo_t, ucontext_t) =
+            unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
+        (info.si_signo, info.si_code) = (signal, code);
+        for (number, register) in (1..).zip(&mut context.uc_mcontext.gregs) {
+            *register = number * 0x1111;
+        }
+        context.uc_mcontext.gregs[libc::REG_RIP as usize] = pc as i64;
+        let before = context.uc_mcontext.gregs;
+        if recover(signal, &info, &mut context) {
+            return Some(context);
+        }
+        assert_eq!(context.uc_mcontext.gregs, before, "not ours, so not changed");
+        None
+    }
+
+    fn check(signal: c_int, code: c_int, cause: Cause) {
+        for row in arch::exception_table() {
+            let context = recovered(signal, code, row.pc()).expect("the table has it");
+            let fixup = extable::fixup(row.pc()).expect("the table has it");
+            for (number, &register) in context.uc_mcontext.gregs.iter().enumerate() {
+                let expected = match number as c_int {
+                    libc::REG_RIP => fixup.pc as i64,
+                    libc::REG_RAX if cause == Cause::Poison => {
+                        fixup.done_bytes as i64 | i64::MIN
+                    }
+                    libc::REG_RAX => fixup.done_bytes as i64,
+                    libc::REG_R10 => cause.number() as i64,
+                    _ => (number as i64 + 1) * 0x1111,
+                };
+                assert_eq!(register, expected, "{cause:?}, register {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_cause_at_each_row() {
+        assert!(!arch::exception_table().is_empty());
+        check(libc::SIGSEGV, 1, Cause::Unmapped);
+        check(libc::SIGSEGV, 2, Cause::Protection);
+        check(libc::SIGSEGV, 4, Cause::ProtectionKey);
+        check(libc::SIGSEGV, libc::SI_KERNEL, Cause::NonCanonical);
+        check(libc::SIGBUS, libc::BUS_ADRERR, Cause::BeyondEndOfFile);
+        check(libc::SIGBUS, libc::BUS_ADRALN, Cause::Alignment);
+        check(libc::SIGBUS, libc::BUS_MCEERR_AR, Cause::Poison);
+    }
+
+    #[test]
+    fn what_the_instruction_did_not_raise_is_not_ours() {
+        let sent = [
+            libc::SI_USER,
+            libc::SI_QUEUE,
+            libc::SI_TKILL,
+            libc::SI_TIMER,
+            libc::SI_MESGQ,
+            libc::SI_ASYNCIO,
+        ];
+        for row in arch::exception_table() {
+            for signal in [libc::SIGSEGV, libc::SIGBUS] {
+                for code in sent {
+                    assert!(recovered(signal, code, row.pc()).is_none(), "code {code}");
+                }
+            }
+            let late = recovered(libc::SIGBUS, libc::BUS_MCEERR_AO, row.pc());
+            assert!(late.is_none(), "poison found elsewhere");
+            assert!(recovered(libc::SIGTRAP, 1, row.pc()).is_none(), "another signal");
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_is_not_ours() {
+        let rows = arch::exception_table();
+        let known = |pc| rows.iter().any(|row| row.pc() == pc);
+        let beside = rows.iter().flat_map(|row| [row.pc() - 1, row.pc() + 1]);
+        let elsewhere = [0, 1, usize::MAX, recovered as *const () as usize];
+        for pc in beside.chain(elsewhere).filter(|&pc| !known(pc)) {
+            assert!(recovered(libc::SIGSEGV, 1, pc).is_none(), "{pc:#x}");
+            assert!(extable::fixup(pc).is_none(), "{pc:#x}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_sorted() {
+        let rows = arch::exception_table();
+        assert!(rows.windows(2).all(|pair| pair[0].pc() < pair[1].pc()));
+    }
+}

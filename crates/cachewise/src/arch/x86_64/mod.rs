@@ -22,7 +22,7 @@ pub(crate) mod context;
 use super::assembly::version;
 use super::{ClearRoutine, CopyRoutine, Outcome, portable};
 use crate::cpu::Features;
-use crate::run::Stand;
+use crate::run::{self, Stand};
 use crate::variant::Prefetch::Nta;
 use crate::variant::RegisterClass::{General, Mmx, Vector};
 use crate::variant::Store::{Implementation, Temporal};
@@ -131,15 +131,15 @@ pub(crate) unsafe fn call_clear(
 ///
 /// `src` is valid for reads and `dst` for writes of `len` bytes.
 pub(crate) unsafe fn walk(dst: *mut u8, src: *const u8, len: usize) {
-    let routine = if dst.addr() > src.addr() {
-        routine!(copy "copy_backward")
+    if dst.addr() > src.addr() {
+        // SAFETY: the caller's promise. The walk reads a block before it overwrites it, and never
+        // reads again behind itself.
+        let outcome = unsafe { routine!(copy "copy_backward")(dst, src, len) };
+        debug_assert_eq!(outcome, Outcome::DONE);
     } else {
-        routine!(copy "copy_mov")
-    };
-    // SAFETY: the caller's promise. Each walk reads a block before it overwrites it, and never
-    // reads again behind itself.
-    let outcome = unsafe { routine(dst, src, len) };
-    debug_assert_eq!(outcome, Outcome::DONE);
+        // SAFETY: as above; and what a fault leaves to be done again has not been overwritten.
+        unsafe { run::copy(routine!(copy "copy_mov"), dst, src, len) }
+    }
 }
 
 word_routines! {

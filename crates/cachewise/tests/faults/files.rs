@@ -1,0 +1,249 @@
+//! Truncated files, lengths above 4 GiB, holes, huge pages that can't be had.
+
+use crate::child::{End, ended, fork, scenario, wait};
+use crate::common::{Handle, Rng, available, for_each_variant, title};
+use crate::say;
+use crate::stage::{PAGE, Stop, check_result, map, memory_file};
+use cachewise::fallible::{self, Cause, Side, try_copy};
+use cachewise::variant::Variant;
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
+use std::ptr::null_mut;
+
+const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+fn unmap(first: *mut u8, len: usize) {
+    // SAFETY: the tests' own mapping, which nobody borrows.
+    unsafe { libc::munmap(first.cast(), len) };
+}
+
+/// A file on disk, nameless from the start.
+fn file_on_disk() -> File {
+    let name = format!("cachewise-test-{}-{:?}", std::process::id(), std::thread::current().id());
+    let path = std::env::temp_dir().join(name);
+    let mut options = File::options();
+    let file = options.read(true).write(true).create_new(true).open(&path);
+    let file = file.expect("a file in the directory for temporary files");
+    std::fs::remove_file(path).expect("it was just made");
+    file
+}
+
+scenario!(
+    /// Another process truncates the file while it is copied (case 16). The page that the new end
+    /// is in is still there; what was copied before the end moved is the old contents.
+    a_file_truncated_by_another_process,
+    {
+        const LEN: usize = 6 << 20;
+        fallible::install().expect("the handlers can be installed");
+        let mut rng = Rng::new(16);
+        let mut pattern = vec![0; LEN];
+        rng.fill(&mut pattern);
+        // No byte is zero: zero is what the end of the last page becomes.
+        pattern.iter_mut().for_each(|byte| *byte |= 1);
+        let file = file_on_disk();
+        let mut dst = vec![0_u8; LEN];
+        let (mut midway, mut rounds) = (0, 0);
+        for variant in available().filter(|v| v.recoverable()) {
+            let Handle::Copy(copier) = Handle::of(variant) else { continue };
+            for _ in 0..2 {
+                file.write_all_at(&pattern, 0).expect("the disk has room");
+                let src = map(null_mut(), LEN, libc::PROT_READ, &file, 0);
+                let (len, delay) = (rng.below(LEN), rng.below(800) as u32);
+                let fd = file.as_raw_fd();
+                let pid = fork(|| {
+                    // SAFETY: no memory is involved.
+                    unsafe { libc::usleep(delay) };
+                    // SAFETY: as above.
+                    unsafe { libc::ftruncate(fd, len as i64) }
+                });
+                let fault = loop {
+                    // SAFETY: `dst` is ours, `src` a mapping whose file is about to shrink.
+                    let result = unsafe { copier.try_copy_raw(dst.as_mut_ptr(), src, LEN) };
+                    match result {
+                        Ok(()) => assert!(dst == pattern, "{}: complete", title(variant)),
+                        Err(fault) => break fault,
+                    }
+                };
+                assert_eq!(ended(wait(pid)), Some(End::Exit(0)), "it could truncate");
+                let (end, copied) = (len.next_multiple_of(PAGE), fault.copied_bytes());
+                let subject = format!("{}, truncated to {len}, {fault}", title(variant));
+                assert_eq!(fault.side(), Side::Source, "{subject}");
+                assert_eq!(fault.cause(), Cause::BeyondEndOfFile, "{subject}");
+                assert!(copied >= end, "{subject}: the page with the end is there");
+                midway += usize::from(copied > end);
+                rounds += 1;
+                let wrong = (0..copied).find(|&i| {
+                    let zeroed = (len..end).contains(&i) && dst[i] == 0;
+                    dst[i] != pattern[i] && !zeroed
+                });
+                assert_eq!(wrong, None, "{subject}: wrong byte in the prefix");
+                // From now on exactly.
+                // SAFETY: as above.
+                let result = unsafe { copier.try_copy_raw(dst.as_mut_ptr(), src, LEN) };
+                let stop =
+                    Stop { copied: end, side: Side::Source, cause: Cause::BeyondEndOfFile };
+                check_result(&subject, LEN, Some(stop), result, &"again");
+                assert!(dst[..len] == pattern[..len], "{subject}: again");
+                unmap(src, LEN);
+            }
+        }
+        if midway == 0 {
+            eprintln!("not demonstrated here: truncation behind the copy, in {rounds} rounds");
+        }
+    }
+);
+
+#[test]
+fn a_hole_in_a_file_is_zeroes() {
+    fallible::install().expect("the handlers can be installed");
+    let file = file_on_disk();
+    let len = 64 * PAGE;
+    file.set_len(len as u64).expect("it can grow");
+    file.write_all_at(b"end", len as u64 - 3).expect("it can be written");
+    let src = map(null_mut(), len, libc::PROT_READ, &file, 0);
+    let mut dst = vec![7_u8; len];
+    // SAFETY: `dst` is ours and the mapping there.
+    assert_eq!(unsafe { try_copy(dst.as_mut_ptr(), src, len) }, Ok(()));
+    assert!(dst[..len - 3].iter().all(|&byte| byte == 0) && dst.ends_with(b"end"));
+    unmap(src, len);
+}
+
+/// Of those that are alike in what they do, the first.
+fn representatives() -> HashSet<*const Variant> {
+    let mut kinds = HashSet::new();
+    let kind = |v: &Variant| (v.operation(), v.store(), v.registers());
+    let first = available().filter(|v| v.recoverable() && kinds.insert(kind(v)));
+    first.map(std::ptr::from_ref).collect()
+}
+
+/// One small file, mapped again and again over more than 4 GiB, then a page that is not there.
+#[test]
+fn a_fault_behind_4_gib() {
+    const SMALL: usize = 8 << 20;
+    const AT: usize = (1 << 32) + 3 * PAGE + 1234;
+    const BEHIND: usize = 100_000;
+    const OFFSET: usize = PAGE + 77;
+    fallible::install().expect("the handlers can be installed");
+    let file = memory_file(SMALL);
+    let mut pattern = vec![0; SMALL];
+    Rng::new(6).fill(&mut pattern);
+    file.write_all_at(&pattern, 0).expect("a file in memory can be written");
+    let other = memory_file(SMALL);
+    let reserve = |file: &File| {
+        let (len, flags) =
+            (AT + BEHIND + 2 * SMALL, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        // SAFETY: a new mapping, at an address of the kernel's choice.
+        let first = unsafe { libc::mmap(null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+        assert!(first != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
+        let first: *mut u8 = first.cast();
+        // Up to the edge, `AT` bytes before which the copy begins.
+        let edge = (OFFSET + AT).next_multiple_of(PAGE);
+        for at in (0..edge).step_by(SMALL) {
+            map(first.wrapping_add(at), SMALL.min(edge - at), BOTH, file, 0);
+        }
+        (first, first.wrapping_add(edge - AT), len)
+    };
+    let ((src_map, src, src_len), (dst_map, dst, dst_len)) = (reserve(&file), reserve(&other));
+    let len = AT + BEHIND;
+    let chosen = representatives();
+    let ran = for_each_variant(
+        |v| chosen.contains(&std::ptr::from_ref(v)),
+        |variant| {
+            let subject = title(variant);
+            // From the destination's file, as if it were new.
+            other.write_all_at(&vec![0x11; SMALL], 0).expect("it can be written");
+            match Handle::of(variant) {
+                Handle::Copy(copier) => {
+                    // SAFETY: both are our mappings, and apart.
+                    let result = unsafe { copier.try_copy_raw(dst, src, len) };
+                    let (side, cause) = (Side::Source, Cause::Protection);
+                    let stop = Stop { copied: AT, side, cause };
+                    check_result(&subject, len, Some(stop), result, &"behind 4 GiB");
+                    // Source and destination lie alike, so their files must be.
+                    let mut found = vec![0; SMALL];
+                    other.read_exact_at(&mut found, 0).expect("it can be read");
+                    assert!(found == pattern, "{subject}: the bytes copied");
+                    // The same fault of the destination.
+                    // SAFETY: as above.
+                    let result = unsafe { copier.try_copy_raw(dst, src.wrapping_sub(PAGE), len) };
+                    let stop = Stop { side: Side::Destination, ..stop };
+                    check_result(&subject, len, Some(stop), result, &"behind 4 GiB");
+                }
+                Handle::Clear(clearer) => {
+                    // SAFETY: as above.
+                    let result = unsafe { clearer.try_fill_raw(dst, 0xa5, len) };
+                    let (side, cause) = (Side::Destination, Cause::Protection);
+                    let stop = Stop { copied: AT, side, cause };
+                    check_result(&subject, len, Some(stop), result, &"behind 4 GiB");
+                    let mut found = vec![0; SMALL];
+                    other.read_exact_at(&mut found, 0).expect("it can be read");
+                    assert!(found.iter().all(|&byte| byte == 0xa5), "{subject}: the bytes");
+                }
+            }
+        },
+    );
+    say!("behind 4 GiB: {ran} kinds of variants");
+    unmap(src_map, src_len);
+    unmap(dst_map, dst_len);
+}
+
+/// The pool of huge pages is empty and the mapping has reserved none (case 17).
+#[test]
+fn a_huge_page_that_cannot_be_had() {
+    const HUGE: usize = 2 << 20;
+    fallible::install().expect("the handlers can be installed");
+    let free = std::fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+    if free.as_deref().ok().map(str::trim) != Some("0") {
+        say!("not demonstrated here: a huge page that can't be had; free pages: {free:?}");
+        return;
+    }
+    // Ordinary pages up to a boundary, and a huge one behind it.
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping.
+    let first = unsafe { libc::mmap(null_mut(), 3 * HUGE, BOTH, flags, -1, 0) };
+    assert!(first != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
+    let first: *mut u8 = first.cast();
+    let edge = first.wrapping_add(HUGE + first.wrapping_add(HUGE).align_offset(HUGE));
+    let huge = flags | libc::MAP_HUGETLB | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: replaces a part of our own mapping.
+    let map = unsafe { libc::mmap(edge.cast(), HUGE, BOTH, huge, -1, 0) };
+    if map == libc::MAP_FAILED {
+        let error = std::io::Error::last_os_error();
+        say!("not demonstrated here: a huge page that can't be had; mmap: {error}");
+        unmap(first, 3 * HUGE);
+        return;
+    }
+    let src = vec![5_u8; 10_000];
+    for_each_variant(Variant::recoverable, |variant| {
+        for at in [0, 1, 63, 500, 4097] {
+            let dst = edge.wrapping_sub(at);
+            // SAFETY: what can be had of the destination is ours.
+            let result = unsafe {
+                match Handle::of(variant) {
+                    Handle::Copy(copier) => copier.try_copy_raw(dst, src.as_ptr(), src.len()),
+                    Handle::Clear(clearer) => clearer.try_fill_raw(dst, 0, src.len()),
+                }
+            };
+            let (side, cause) = (Side::Destination, Cause::BeyondEndOfFile);
+            check_result(&title(variant), src.len(), Some(Stop { copied: at, side, cause }), result, &at);
+        }
+    });
+    unmap(first, 3 * HUGE);
+}
+
+/// The example of the documentation, by cargo, which has just built it or does so.
+#[test]
+fn the_example_lives() {
+    let output = std::process::Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--offline", "--example", "truncated"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo can be run");
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    assert!(out.contains("the source is beyond the end of its file"), "{out}");
+    assert!(out.ends_with("from now on to byte 20000768, the end of its page\nand lives\n"), "{out}");
+}

@@ -1,0 +1,36 @@
+//! Copies and clears that meet a fault: exact to the byte, in every variant, wherever the edge is
+//! (cases 16 to 20, 23, 24).
+
+mod common;
+
+#[cfg(not(all(
+    target_arch = "x86_64",
+    target_os = "linux",
+    feature = "std",
+    not(miri),
+    not(cachewise_portable)
+)))]
+#[test]
+#[ignore = "needs x86-64 Linux, feature std and native code"]
+fn faults_exact() {}
+
+macro_rules! modules {
+    ($($name:ident $path:literal)*) => {$(
+        #[cfg(all(
+            target_arch = "x86_64",
+            target_os = "linux",
+            feature = "std",
+            not(miri),
+            not(cachewise_portable)
+        ))]
+        #[path = $path]
+        mod $name;
+    )*};
+}
+
+modules! {
+    stage "faults/stage.rs"
+    calls "faults/calls.rs"
+    edges "faults/edges.rs"
+    words "faults/words.rs"
+}

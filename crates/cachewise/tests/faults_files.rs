@@ -1,0 +1,36 @@
+//! Faults that come from files and pages: truncated while it is copied, beyond 4 GiB, no huge page to
+//! be had, poisoned (cases 6, 16, 17, 20).
+
+mod common;
+
+#[cfg(not(all(
+    target_arch = "x86_64",
+    target_os = "linux",
+    feature = "std",
+    not(miri),
+    not(cachewise_portable)
+)))]
+#[test]
+#[ignore = "needs x86-64 Linux, feature std and native code"]
+fn faults_files() {}
+
+macro_rules! modules {
+    ($($name:ident $path:literal)*) => {$(
+        #[cfg(all(
+            target_arch = "x86_64",
+            target_os = "linux",
+            feature = "std",
+            not(miri),
+            not(cachewise_portable)
+        ))]
+        #[path = $path]
+        mod $name;
+    )*};
+}
+
+modules! {
+    child "faults/child.rs"
+    stage "faults/stage.rs"
+    files "faults/files.rs"
+    poison "faults/poison.rs"
+}

@@ -1,0 +1,39 @@
+//! The signal handlers among others: what is ours is recovered, what isn't is as if we were not
+//! there (cases 20, 21, 22, 29, 30).
+
+mod common;
+
+#[cfg(not(all(
+    target_arch = "x86_64",
+    target_os = "linux",
+    feature = "std",
+    not(miri),
+    not(cachewise_portable)
+)))]
+#[test]
+#[ignore = "needs x86-64 Linux, feature std and native code"]
+fn faults_signals() {}
+
+macro_rules! modules {
+    ($($name:ident $path:literal)*) => {$(
+        #[cfg(all(
+            target_arch = "x86_64",
+            target_os = "linux",
+            feature = "std",
+            not(miri),
+            not(cachewise_portable)
+        ))]
+        #[path = $path]
+        mod $name;
+    )*};
+}
+
+modules! {
+    probe "common/probe.rs"
+    child "faults/child.rs"
+    stage "faults/stage.rs"
+    infallible "faults/infallible.rs"
+    foreign "faults/foreign.rs"
+    threads "faults/threads.rs"
+    state "faults/state.rs"
+}

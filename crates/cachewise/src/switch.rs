@@ -13,7 +13,7 @@
 //! 2. *Environment*, when [`init`](crate::init) is called (feature `std`).
 //! 3. *Api*: [`set`].
 
-use crate::arch::{self, Outcome};
+use crate::arch::{self, Outcome, Returned};
 use crate::cpu::{Cpu, Features, Geometry, Reader};
 use crate::error::{Error, Unavailable, Word};
 use crate::variant::{self, Operation, RegisterClass, Store, StoresOnce, Variant};
@@ -257,22 +257,22 @@ unsafe extern "C" fn first_copy<const SLOT: usize>(
     dst: *mut u8,
     src: *const u8,
     len: usize,
-) -> Outcome {
+) -> Returned {
     // SAFETY: the decided variant does this slot's operation and can run here; the rest are the
     // caller's promises.
     unsafe { get(Slot::ALL[SLOT]).run_copy(dst, src, len) };
-    Outcome::DONE
+    Outcome::DONE.returned()
 }
 
 unsafe extern "C" fn first_clear<const SLOT: usize>(
     dst: *mut u8,
     pattern: u64,
     len: usize,
-) -> Outcome {
+) -> Returned {
     // SAFETY: the decided variant does this slot's operation and can run here; the rest are the
     // caller's promises.
     unsafe { get(Slot::ALL[SLOT]).run_fill(dst, pattern as u8, len) };
-    Outcome::DONE
+    Outcome::DONE.returned()
 }
 
 #[inline(always)]

@@ -1,53 +1,18 @@
-//! Rust's side of an architecture's assembly, where no store needs a fence: the routines by name,
-//! the exception table, the calls. Included by the architecture's module, whose `global_asm!` uses
-//! the same names.
+//! What the architectures with assembly share: how a routine is named, the exception table that the
+//! routines fill, and the shapes of their rows in the registry.
+//!
+//! Symbols and sections carry the version of the crate: two versions can live in one program.
 
-use super::super::{ClearRoutine, CopyRoutine, Outcome};
 use crate::fallible::extable::Row;
-use crate::run::Stand;
 
-/// A part of the crate's version as the number that the assembly's names carry.
-pub(super) const fn version(digits: &str) -> u32 {
+/// The number that stands for a part of the version in the assembly's names.
+pub(crate) const fn version(digits: &str) -> u32 {
     let (mut number, mut i) = (0, 0);
     while i < digits.len() {
         number = number * 10 + (digits.as_bytes()[i] - b'0') as u32;
         i += 1;
     }
     number
-}
-
-/// An assembly routine, by its name without the version.
-macro_rules! routine {
-    (copy $($name:tt)*) => { routine!(($($name)*) (dst: *mut u8, src: *const u8, len: usize)) };
-    (clear $($name:tt)*) => { routine!(($($name)*) (dst: *mut u8, pattern: u64, len: usize)) };
-    (word $name:expr) => {
-        routine!(($name) (object: *mut u8, first: u64, second: u64)
-            -> $crate::arch::Accessed)
-    };
-    (($($name:tt)*) ($($args:tt)*)) => { routine!(($($name)*) ($($args)*) -> $crate::arch::Outcome) };
-    (($($name:tt)*) ($($args:tt)*) -> $result:ty) => {{
-        unsafe extern "C" {
-            #[link_name = concat!(
-                "cachewise_",
-                env!("CARGO_PKG_VERSION_MAJOR"), "_",
-                env!("CARGO_PKG_VERSION_MINOR"), "_",
-                env!("CARGO_PKG_VERSION_PATCH"), "_",
-                $($name)*
-            )]
-            fn routine($($args)*) -> $result;
-        }
-        routine
-    }};
-}
-
-/// A registry row by the name of its routine.
-macro_rules! row {
-    (copy $name:literal, $store:expr, $registers:expr) => {
-        Variant::copying($name, $store, $registers, routine!(copy "copy_", $name))
-    };
-    (clear $name:literal, $store:expr, $registers:expr) => {
-        Variant::clearing($name, $store, $registers, routine!(clear "clear_", $name))
-    };
 }
 
 unsafe extern "C" {
@@ -81,73 +46,81 @@ pub(crate) fn exception_table() -> &'static [Row] {
 pub(crate) struct Accessed {
     /// What was there before.
     pub(crate) value: u64,
-    /// As in [`Outcome`].
+    /// As in [`Outcome`](super::Outcome).
     pub(crate) stopped_by: usize,
 }
 
-/// The routines of `word.S`.
-pub(crate) mod word {
-    use super::Accessed;
+/// An access to an object at `object`; what `first` and `second` are, the routine says.
+pub(crate) type WordRoutine =
+    unsafe extern "C" fn(object: *mut u8, first: u64, second: u64) -> Accessed;
 
-    /// An access to an object at `object`; what `first` and `second` are, the routine says.
-    type WordRoutine = unsafe extern "C" fn(object: *mut u8, first: u64, second: u64) -> Accessed;
-
-    macro_rules! word_routines {
-        ($($name:ident)*) => {$(
-            #[allow(non_upper_case_globals, reason = "named as the routine is")]
-            pub(crate) const $name: WordRoutine = routine!(word stringify!($name));
-        )*};
-    }
-    word_routines! {
-        read_1 read_2 read_4 read_8 write_1 write_2 write_4 write_8
-        swap_4 swap_8 compare_exchange_4 compare_exchange_8 string_end
-    }
+/// An assembly routine, by its name without the version.
+macro_rules! routine {
+    (copy $($name:tt)*) => {
+        routine!(($($name)*) (dst: *mut u8, src: *const u8, len: usize) -> crate::arch::Returned)
+    };
+    (clear $($name:tt)*) => {
+        routine!(($($name)*) (dst: *mut u8, pattern: u64, len: usize) -> crate::arch::Returned)
+    };
+    (word $name:expr) => {
+        routine!(($name) (object: *mut u8, first: u64, second: u64) -> crate::arch::Accessed)
+    };
+    (($($name:tt)*) ($($args:tt)*) -> $result:ty) => {{
+        unsafe extern "C" {
+            #[link_name = concat!(
+                "cachewise_",
+                env!("CARGO_PKG_VERSION_MAJOR"), "_",
+                env!("CARGO_PKG_VERSION_MINOR"), "_",
+                env!("CARGO_PKG_VERSION_PATCH"), "_",
+                $($name)*
+            )]
+            fn routine($($args)*) -> $result;
+        }
+        routine
+    }};
 }
 
-/// # Safety
-///
-/// The routine's.
-#[inline(always)]
-pub(crate) unsafe fn call_copy(
-    routine: CopyRoutine,
-    dst: *mut u8,
-    src: *const u8,
-    len: usize,
-) -> Stand {
-    // SAFETY: the caller's promise.
-    let outcome = unsafe { routine(dst, src, len) };
-    let done = len - outcome.left_bytes;
-    Stand { dst: dst.wrapping_add(done), src: src.wrapping_add(done), outcome }
+/// The module `word` with these routines.
+macro_rules! word_routines {
+    ($($name:ident)*) => {
+        /// The routines of `word.S`.
+        pub(crate) mod word {
+            use crate::arch::WordRoutine;
+            $(#[allow(non_upper_case_globals, reason = "named as the routine is")]
+            pub(crate) const $name: WordRoutine = routine!(word stringify!($name));)*
+        }
+    };
 }
 
-/// # Safety
-///
-/// The routine's.
-#[inline(always)]
-pub(crate) unsafe fn call_clear(
-    routine: ClearRoutine,
-    dst: *mut u8,
-    pattern: u64,
-    len: usize,
-) -> Stand {
-    // SAFETY: the caller's promise.
-    let outcome = unsafe { routine(dst, pattern, len) };
-    let done = len - outcome.left_bytes;
-    Stand { dst: dst.wrapping_add(done), src: core::ptr::null(), outcome }
+/// A row whose stores need no fence.
+macro_rules! ordered {
+    (copy $name:literal, $store:expr, $registers:expr) => {
+        Variant::copying($name, $store, $registers, routine!(copy "copy_", $name))
+    };
+    (clear $name:literal, $store:expr, $registers:expr) => {
+        Variant::clearing($name, $store, $registers, routine!(clear "clear_", $name))
+    };
 }
 
-/// Copies from the last byte to the first if the destination overlaps the source from above, else
-/// from the first to the last, by the routine `forward`, which reads each block before it overwrites
-/// it and never reads again behind itself; each byte is stored once.
-///
-/// # Safety
-///
-/// `src` is valid for reads and `dst` for writes of `len` bytes.
-#[inline(always)]
-pub(super) unsafe fn walk_by(forward: CopyRoutine, dst: *mut u8, src: *const u8, len: usize) {
-    let backward: CopyRoutine = routine!(copy "copy_backward");
-    let routine = if dst.addr() > src.addr() { backward } else { forward };
-    // SAFETY: the caller's promise.
-    let outcome = unsafe { routine(dst, src, len) };
-    debug_assert_eq!(outcome, Outcome::DONE);
+/// A non-temporal row: each byte stored once, with and without the fence.
+#[allow(unused_macros, reason = "no store of an Arm CPU needs a fence")]
+macro_rules! nontemporal {
+    (copy $name:literal, $registers:expr) => {
+        nontemporal!(Copy, copy, "copy_", $name, $registers)
+    };
+    (clear $name:literal, $registers:expr) => {
+        nontemporal!(Clear, clear, "clear_", $name, $registers)
+    };
+    ($code:ident, $operation:ident, $prefix:literal, $name:literal, $registers:expr) => {
+        Variant::new(
+            $name,
+            $crate::variant::Store::NonTemporal,
+            $registers,
+            $crate::variant::Code::$code {
+                fenced: routine!($operation $prefix, $name),
+                unfenced: routine!($operation $prefix, $name, "_unfenced"),
+            },
+        )
+        .once($crate::variant::StoresOnce::Always)
+    };
 }

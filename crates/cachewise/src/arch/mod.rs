@@ -10,12 +10,13 @@ use core::sync::atomic::AtomicUsize;
 mod portable;
 
 /// Whether this build has assembly: the one place that says so. The assembly uses ELF directives
-/// and, on x86-64, the System V calling convention. `cachewise_armv7` is set by `build.rs`.
+/// and the platform's C calling convention. `cachewise_armv7` is set by `build.rs`.
 macro_rules! if_assembly {
     ({ $($yes:item)* } else { $($no:item)* }) => {
         $(#[cfg(all(
             any(
                 all(target_arch = "x86_64", target_pointer_width = "64"),
+                target_arch = "x86",
                 all(target_arch = "aarch64", target_pointer_width = "64", target_endian = "little"),
                 cachewise_armv7,
             ),
@@ -27,6 +28,7 @@ macro_rules! if_assembly {
         $(#[cfg(not(all(
             any(
                 all(target_arch = "x86_64", target_pointer_width = "64"),
+                target_arch = "x86",
                 all(target_arch = "aarch64", target_pointer_width = "64", target_endian = "little"),
                 cachewise_armv7,
             ),
@@ -40,13 +42,17 @@ macro_rules! if_assembly {
 
 if_assembly! {
     {
+        #[macro_use]
+        mod assembly;
         #[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
         #[cfg_attr(target_arch = "aarch64", path = "aarch64/mod.rs")]
         #[cfg_attr(target_arch = "arm", path = "arm/mod.rs")]
+        #[cfg_attr(target_arch = "x86", path = "x86/mod.rs")]
         mod native;
+        pub(crate) use assembly::{Accessed, WordRoutine, exception_table};
         #[cfg(all(feature = "std", target_os = "linux"))]
         pub(crate) use native::context;
-        pub(crate) use native::{Accessed, exception_table, word};
+        pub(crate) use native::word;
     } else {
         #[path = "portable.rs"]
         mod native;
@@ -88,15 +94,39 @@ impl Outcome {
     pub(crate) const CAUSE_SHIFT: usize = 8;
     /// The cause of poisoned memory: the one that the routines themselves know.
     pub(crate) const POISON: usize = 6;
+
+    pub(crate) const fn returned(self) -> Returned {
+        #[cfg(target_pointer_width = "64")]
+        return self;
+        #[cfg(not(target_pointer_width = "64"))]
+        return self.left_bytes as u64 | (self.stopped_by as u64) << 32;
+    }
+
+    pub(crate) const fn from_returned(returned: Returned) -> Self {
+        #[cfg(target_pointer_width = "64")]
+        return returned;
+        #[cfg(not(target_pointer_width = "64"))]
+        return Self {
+            left_bytes: returned as u32 as usize,
+            stopped_by: (returned >> 32) as usize,
+        };
+    }
 }
+
+/// How a routine returns its [`Outcome`]: in two registers. The conventions of 32-bit systems return
+/// a structure through memory, and a `u64` in two registers.
+#[cfg(target_pointer_width = "64")]
+pub(crate) type Returned = Outcome;
+#[cfg(not(target_pointer_width = "64"))]
+pub(crate) type Returned = u64;
 
 /// Copies `len` bytes from `src` to `dst`, which do not overlap.
 pub(crate) type CopyRoutine =
-    unsafe extern "C" fn(dst: *mut u8, src: *const u8, len: usize) -> Outcome;
+    unsafe extern "C" fn(dst: *mut u8, src: *const u8, len: usize) -> Returned;
 
 /// Fills `len` bytes at `dst` with the byte that `pattern` repeats eight times.
 pub(crate) type ClearRoutine =
-    unsafe extern "C" fn(dst: *mut u8, pattern: u64, len: usize) -> Outcome;
+    unsafe extern "C" fn(dst: *mut u8, pattern: u64, len: usize) -> Returned;
 
 /// The byte repeated eight times, as the clearing routines take it.
 #[inline(always)]

@@ -37,24 +37,22 @@
 //! Sides that are not aligned are read and written as they are: Normal memory allows it while
 //! SCTLR_ELx.A is clear, as every system that runs Rust's targets has it.
 
-#[macro_use]
-#[path = "../assembly.rs"]
-mod assembly;
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub(crate) mod context;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use assembly::{Accessed, call_clear, call_copy, exception_table, word};
-
+use super::assembly::version;
 use super::{Outcome, portable};
 use crate::cpu::Features;
+use crate::run;
 use crate::variant::RegisterClass::{General, Vector};
 use crate::variant::Store::{Implementation, NonTemporal, Temporal};
 use crate::variant::StoresOnce::Always;
 use crate::variant::Variant;
-use assembly::version;
 use core::arch::global_asm;
+
+pub(crate) use portable::{call_clear, call_copy};
 
 global_asm!(
     concat!(
@@ -95,8 +93,20 @@ pub(crate) fn fence() {}
 ///
 /// `src` is valid for reads and `dst` for writes of `len` bytes.
 pub(crate) unsafe fn walk(dst: *mut u8, src: *const u8, len: usize) {
-    // SAFETY: the caller's promise; the routine loads 64 bytes before it stores them.
-    unsafe { assembly::walk_by(routine!(copy "copy_ldp_stp"), dst, src, len) }
+    if dst.addr() > src.addr() {
+        // SAFETY: the caller's promise. The walk reads a block before it overwrites it, and never
+        // reads again behind itself.
+        let outcome = unsafe { routine!(copy "copy_backward")(dst, src, len) };
+        debug_assert_eq!(Outcome::from_returned(outcome), Outcome::DONE);
+    } else {
+        // SAFETY: as above; and what a fault leaves to be done again has not been overwritten.
+        unsafe { run::copy(routine!(copy "copy_ldp_stp"), dst, src, len) }
+    }
+}
+
+word_routines! {
+    read_1 read_2 read_4 read_8 write_1 write_2 write_4 write_8
+    swap_4 swap_8 compare_exchange_4 compare_exchange_8 string_end
 }
 
 const NEON: Features = Features::NEON;
@@ -106,19 +116,19 @@ const MOPS: Features = Features::MOPS;
 /// instructions by which the CPU chooses how to store, are for who asks or measures. That the
 /// memory-copy instructions store each byte once is what their pseudocode does.
 pub(crate) static ROWS: &[Variant] = &[
-    row!(copy "ldp_stp", Temporal, General).once(Always).preferred(1),
-    row!(copy "neon", Temporal, Vector).needs(NEON).once(Always).preferred(2),
-    row!(copy "mops", Implementation, General).needs(MOPS).once(Always),
-    row!(copy "ldnp_stnp", NonTemporal, General).once(Always).preferred(1),
-    row!(copy "neon_nt", NonTemporal, Vector).needs(NEON).once(Always).preferred(2),
-    row!(copy "mops_nt", NonTemporal, General).needs(MOPS).once(Always),
+    ordered!(copy "ldp_stp", Temporal, General).once(Always).preferred(1),
+    ordered!(copy "neon", Temporal, Vector).needs(NEON).once(Always).preferred(2),
+    ordered!(copy "mops", Implementation, General).needs(MOPS).once(Always),
+    ordered!(copy "ldnp_stnp", NonTemporal, General).once(Always).preferred(1),
+    ordered!(copy "neon_nt", NonTemporal, Vector).needs(NEON).once(Always).preferred(2),
+    ordered!(copy "mops_nt", NonTemporal, General).needs(MOPS).once(Always),
     portable::COPY,
-    row!(clear "stp", Temporal, General).once(Always).preferred(1),
-    row!(clear "neon", Temporal, Vector).needs(NEON).once(Always).preferred(2),
-    row!(clear "dc_zva", Implementation, General).needs(Features::DC_ZVA).once(Always),
-    row!(clear "mops", Implementation, General).needs(MOPS).once(Always),
-    row!(clear "stnp", NonTemporal, General).once(Always).preferred(1),
-    row!(clear "neon_nt", NonTemporal, Vector).needs(NEON).once(Always).preferred(2),
-    row!(clear "mops_nt", NonTemporal, General).needs(MOPS).once(Always),
+    ordered!(clear "stp", Temporal, General).once(Always).preferred(1),
+    ordered!(clear "neon", Temporal, Vector).needs(NEON).once(Always).preferred(2),
+    ordered!(clear "dc_zva", Implementation, General).needs(Features::DC_ZVA).once(Always),
+    ordered!(clear "mops", Implementation, General).needs(MOPS).once(Always),
+    ordered!(clear "stnp", NonTemporal, General).once(Always).preferred(1),
+    ordered!(clear "neon_nt", NonTemporal, Vector).needs(NEON).once(Always).preferred(2),
+    ordered!(clear "mops_nt", NonTemporal, General).needs(MOPS).once(Always),
     portable::CLEAR,
 ];

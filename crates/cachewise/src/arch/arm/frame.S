@@ -3,15 +3,15 @@
 //
 // Registers, the same in every routine, so that one fix-up serves all:
 //
-//   r0   where the result goes: the AAPCS returns two words in memory
-//   r1   destination cursor
-//   r2   source cursor (copy), or the byte to write, repeated four times (clear)
-//   r3   bytes left, counted from the cursors; all before the cursors is done
+//   r0   destination cursor
+//   r1   source cursor (copy), or the byte to write, repeated four times (clear)
+//   r2   bytes left, counted from the cursors; all before the cursors is done
 //   r12  after a fault: bytes done at the cursors (put there by the fault handler)
 //   lr   after a fault: why (put there by the fault handler, if it knows)
 //
 // r4 to r11 and lr are saved on entry by every routine, so they are free, and a fix-up, which is
-// entered with that frame, returns as a routine does. Of the vector registers d0 to d7 are used.
+// entered with that frame, returns as a routine does: the bytes left in r0, what stopped it in r1
+// (`Outcome` in arch/mod.rs, as two words of a `u64`). Of the vector registers d0 to d7 are used.
 //
 // All is in the A32 instruction set: the fix-ups are entered in the state of the fault.
 //
@@ -44,7 +44,7 @@ cachewise_{major}_{minor}_{patch}_\name:
     .cfi_offset r4, -36
 .endm
 
-// fn \name(r1, r2, r3) -> [r0]
+// fn \name(r0, r1, r2) -> (r0, r1)
 .macro cw_begin name
     .p2align 6
     cw_label \name
@@ -53,10 +53,11 @@ cachewise_{major}_{minor}_{patch}_\name:
     cw_in_frame
 .endm
 
-// fn \name(r1: destination, r2: pattern, r3: pattern again, stack: length) -> [r0]
+// fn \name(r0: destination, r2 and r3: pattern, stack: length) -> (r0, r1)
 .macro cw_begin_clear name
     cw_begin \name
-    ldr r3, [sp, 36]
+    mov r1, r2
+    ldr r2, [sp, 36]
 .endm
 
 // Entered by a fault, or a jump from a routine.
@@ -78,8 +79,8 @@ cachewise_{major}_{minor}_{patch}_\name:
 
 // \left bytes left, stopped by \by: both registers.
 .macro cw_return_with left, by
-    str \left, [r0]
-    str \by, [r0, 4]
+    mov r0, \left
+    mov r1, \by
     pop {{r4-r11, pc}}
 .endm
 
@@ -104,26 +105,26 @@ cachewise_{major}_{minor}_{patch}_\name:
 .endm
 
 .macro cw_copied bytes
+    add r0, r0, \bytes
     add r1, r1, \bytes
-    add r2, r2, \bytes
-    sub r3, r3, \bytes
+    sub r2, r2, \bytes
 .endm
 
 .macro cw_cleared bytes
-    add r1, r1, \bytes
-    sub r3, r3, \bytes
+    add r0, r0, \bytes
+    sub r2, r2, \bytes
 .endm
 
 // 16 bytes at \at by words, at any alignment.
 .macro cw_copy_words at
-    cw_access \at, fault_copy, ldr r4, [r2, \at]
-    cw_access \at, fault_copy, ldr r5, [r2, \at + 4]
-    cw_access \at, fault_copy, ldr r6, [r2, \at + 8]
-    cw_access \at, fault_copy, ldr r7, [r2, \at + 12]
-    cw_access \at, fault_copy, str r4, [r1, \at]
-    cw_access (\at + 4), fault_copy, str r5, [r1, \at + 4]
-    cw_access (\at + 8), fault_copy, str r6, [r1, \at + 8]
-    cw_access (\at + 12), fault_copy, str r7, [r1, \at + 12]
+    cw_access \at, fault_copy, ldr r4, [r1, \at]
+    cw_access \at, fault_copy, ldr r5, [r1, \at + 4]
+    cw_access \at, fault_copy, ldr r6, [r1, \at + 8]
+    cw_access \at, fault_copy, ldr r7, [r1, \at + 12]
+    cw_access \at, fault_copy, str r4, [r0, \at]
+    cw_access (\at + 4), fault_copy, str r5, [r0, \at + 4]
+    cw_access (\at + 8), fault_copy, str r6, [r0, \at + 8]
+    cw_access (\at + 12), fault_copy, str r7, [r0, \at + 12]
 .endm
 
 // The pieces of a length below 32, each byte stored once, at any alignment. \bits is the register
@@ -134,19 +135,19 @@ cachewise_{major}_{minor}_{patch}_\name:
     .if \bytes == 16
     cw_copy_words 0
     .elseif \bytes == 8
-    cw_access 0, fault_copy, ldr r4, [r2]
-    cw_access 0, fault_copy, ldr r5, [r2, 4]
-    cw_access 0, fault_copy, str r4, [r1]
-    cw_access 4, fault_copy, str r5, [r1, 4]
+    cw_access 0, fault_copy, ldr r4, [r1]
+    cw_access 0, fault_copy, ldr r5, [r1, 4]
+    cw_access 0, fault_copy, str r4, [r0]
+    cw_access 4, fault_copy, str r5, [r0, 4]
     .elseif \bytes == 4
-    cw_access 0, fault_copy, ldr r4, [r2]
-    cw_access 0, fault_copy, str r4, [r1]
+    cw_access 0, fault_copy, ldr r4, [r1]
+    cw_access 0, fault_copy, str r4, [r0]
     .elseif \bytes == 2
-    cw_access 0, fault_copy, ldrh r4, [r2]
-    cw_access 0, fault_copy, strh r4, [r1]
+    cw_access 0, fault_copy, ldrh r4, [r1]
+    cw_access 0, fault_copy, strh r4, [r0]
     .else
-    cw_access 0, fault_copy, ldrb r4, [r2]
-    cw_access 0, fault_copy, strb r4, [r1]
+    cw_access 0, fault_copy, ldrb r4, [r1]
+    cw_access 0, fault_copy, strb r4, [r0]
     .endif
     cw_copied \bytes
 7:
@@ -156,35 +157,35 @@ cachewise_{major}_{minor}_{patch}_\name:
     tst \bits, \bytes
     beq 7f
     .if \bytes == 16
-    cw_access 0, fault_clear, str r2, [r1]
-    cw_access 4, fault_clear, str r2, [r1, 4]
-    cw_access 8, fault_clear, str r2, [r1, 8]
-    cw_access 12, fault_clear, str r2, [r1, 12]
+    cw_access 0, fault_clear, str r1, [r0]
+    cw_access 4, fault_clear, str r1, [r0, 4]
+    cw_access 8, fault_clear, str r1, [r0, 8]
+    cw_access 12, fault_clear, str r1, [r0, 12]
     .elseif \bytes == 8
-    cw_access 0, fault_clear, str r2, [r1]
-    cw_access 4, fault_clear, str r2, [r1, 4]
+    cw_access 0, fault_clear, str r1, [r0]
+    cw_access 4, fault_clear, str r1, [r0, 4]
     .elseif \bytes == 4
-    cw_access 0, fault_clear, str r2, [r1]
+    cw_access 0, fault_clear, str r1, [r0]
     .elseif \bytes == 2
-    cw_access 0, fault_clear, strh r2, [r1]
+    cw_access 0, fault_clear, strh r1, [r0]
     .else
-    cw_access 0, fault_clear, strb r2, [r1]
+    cw_access 0, fault_clear, strb r1, [r0]
     .endif
     cw_cleared \bytes
 7:
 .endm
 
 .macro cw_tail operation
-    cw_\operation\()_piece 16, r3
-    cw_\operation\()_piece 8, r3
-    cw_\operation\()_piece 4, r3
-    cw_\operation\()_piece 2, r3
-    cw_\operation\()_piece 1, r3
+    cw_\operation\()_piece 16, r2
+    cw_\operation\()_piece 8, r2
+    cw_\operation\()_piece 4, r2
+    cw_\operation\()_piece 2, r2
+    cw_\operation\()_piece 1, r2
 .endm
 
 // Up to the next word of the destination; the bytes are left.
 .macro cw_head operation
-    rsb lr, r1, 0
+    rsb lr, r0, 0
     ands lr, lr, 3
     beq 8f
     cw_\operation\()_piece 1, lr

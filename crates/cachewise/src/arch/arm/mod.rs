@@ -19,26 +19,24 @@
 //! `stm`, `ldrd` and the exclusive instructions trap where others need not). Sides that are not
 //! aligned are accessed by `ldr` and `str`, which Linux lets programs do.
 
-#[macro_use]
-#[path = "../assembly.rs"]
-mod assembly;
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub(crate) mod context;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use assembly::{Accessed, call_clear, call_copy, exception_table, word};
-
-use super::{LINE_BYTES, Outcome, portable};
+use super::assembly::version;
+use super::{LINE_BYTES, Outcome, Returned, portable};
 use crate::cpu::Features;
+use crate::run;
 use crate::variant::Prefetch::Line;
 use crate::variant::RegisterClass::{General, Vector};
 use crate::variant::Store::Temporal;
 use crate::variant::StoresOnce::Always;
 use crate::variant::Variant;
-use assembly::version;
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
+
+pub(crate) use portable::{call_clear, call_copy};
 
 global_asm!(
     concat!(
@@ -78,9 +76,20 @@ pub(crate) fn fence() {}
 ///
 /// `src` is valid for reads and `dst` for writes of `len` bytes.
 pub(crate) unsafe fn walk(dst: *mut u8, src: *const u8, len: usize) {
-    // SAFETY: the caller's promise; the routine loads what it stores next, 16 or 32 bytes, and its
-    // groups of words load before they store.
-    unsafe { assembly::walk_by(routine!(copy "copy_ldm_stm"), dst, src, len) }
+    if dst.addr() > src.addr() {
+        // SAFETY: the caller's promise. The walk reads a block before it overwrites it, and never
+        // reads again behind itself.
+        let outcome = unsafe { routine!(copy "copy_backward")(dst, src, len) };
+        debug_assert_eq!(Outcome::from_returned(outcome), Outcome::DONE);
+    } else {
+        // SAFETY: as above; and what a fault leaves to be done again has not been overwritten.
+        unsafe { run::copy(routine!(copy "copy_ldm_stm"), dst, src, len) }
+    }
+}
+
+word_routines! {
+    read_1 read_2 read_4 read_8 write_1 write_2 write_4 write_8
+    swap_4 swap_8 compare_exchange_4 compare_exchange_8 string_end
 }
 
 /// Copies with one prefetch per line, or, where [`goes_by_lines`] says no, without.
@@ -88,10 +97,12 @@ pub(crate) unsafe fn walk(dst: *mut u8, src: *const u8, len: usize) {
 /// # Safety
 ///
 /// A routine's.
-unsafe extern "C" fn copy_ldm_stm_pld(dst: *mut u8, src: *const u8, len: usize) -> Outcome {
+unsafe extern "C" fn copy_ldm_stm_pld(dst: *mut u8, src: *const u8, len: usize) -> Returned {
     let line = LINE_BYTES.load(Relaxed);
     if goes_by_lines(dst.addr(), src.addr(), len, line) {
-        let by_lines = routine!(("copy_lines") (dst: *mut u8, src: *const u8, len: usize, line: usize));
+        let by_lines = routine!(
+            ("copy_lines") (dst: *mut u8, src: *const u8, len: usize, line: usize) -> Returned
+        );
         // SAFETY: the caller's promise, and the shapes are what the routine asks for.
         return unsafe { by_lines(dst, src, len, line) };
     }
@@ -111,14 +122,14 @@ const NEON: Features = Features::NEON;
 /// The registry's rows for ARMv7. Unmeasured, the general registers with prefetch are preferred: the
 /// one figure there is (a quarter faster than without, on an OMAP3; seeds row A3) speaks for them.
 pub(crate) static ROWS: &[Variant] = &[
-    row!(copy "ldm_stm", Temporal, General).once(Always).preferred(1),
+    ordered!(copy "ldm_stm", Temporal, General).once(Always).preferred(1),
     Variant::copying("ldm_stm_pld", Temporal, General, copy_ldm_stm_pld)
         .once(Always)
         .prefetches(Line)
         .preferred(2),
-    row!(copy "neon", Temporal, Vector).needs(NEON).once(Always),
+    ordered!(copy "neon", Temporal, Vector).needs(NEON).once(Always),
     portable::COPY,
-    row!(clear "stm", Temporal, General).once(Always).preferred(1),
-    row!(clear "neon", Temporal, Vector).needs(NEON).once(Always),
+    ordered!(clear "stm", Temporal, General).once(Always).preferred(1),
+    ordered!(clear "neon", Temporal, Vector).needs(NEON).once(Always),
     portable::CLEAR,
 ];

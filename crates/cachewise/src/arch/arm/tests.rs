@@ -1,6 +1,6 @@
 //! The copy by lines for lines that this CPU does not have, and its prefetches, counted.
 
-use super::super::Outcome;
+use super::super::{Outcome, Returned};
 use super::goes_by_lines;
 use std::vec::Vec;
 
@@ -9,7 +9,7 @@ const PAGE_BYTES: usize = 4096;
 #[repr(C, align(64))]
 struct Page([u8; PAGE_BYTES]);
 
-type ByLines = unsafe extern "C" fn(*mut u8, *const u8, usize, usize) -> Outcome;
+type ByLines = unsafe extern "C" fn(*mut u8, *const u8, usize, usize) -> Returned;
 
 /// Copies a page and compares; what stopped the routine is handed back.
 fn copied(routine: ByLines, line: usize) -> usize {
@@ -20,7 +20,8 @@ fn copied(routine: ByLines, line: usize) -> usize {
     let mut dst = Page([0xee; PAGE_BYTES]);
     assert!(goes_by_lines(dst.0.as_ptr().addr(), src.0.as_ptr().addr(), PAGE_BYTES, line));
     // SAFETY: two pages, and the shapes have just been checked.
-    let outcome = unsafe { routine(dst.0.as_mut_ptr(), src.0.as_ptr(), PAGE_BYTES, line) };
+    let returned = unsafe { routine(dst.0.as_mut_ptr(), src.0.as_ptr(), PAGE_BYTES, line) };
+    let outcome = Outcome::from_returned(returned);
     assert_eq!(outcome.left_bytes, 0, "line of {line}");
     assert!(dst.0 == src.0, "line of {line}");
     outcome.stopped_by
@@ -31,7 +32,9 @@ const LINES: [usize; 8] = [16, 32, 64, 128, 256, 512, 1024, 2048];
 #[test]
 fn any_line_that_divides_the_page_in_pairs_copies_it() {
     for line in LINES {
-        let plain = routine!(("copy_lines") (dst: *mut u8, src: *const u8, len: usize, line: usize));
+        let plain = routine!(
+            ("copy_lines") (dst: *mut u8, src: *const u8, len: usize, line: usize) -> Returned
+        );
         assert_eq!(copied(plain, line), Outcome::NOTHING);
     }
 }
@@ -40,8 +43,9 @@ fn any_line_that_divides_the_page_in_pairs_copies_it() {
 /// twice as long.
 #[test]
 fn each_line_is_prefetched_once() {
-    let counting = routine!(("copy_lines_counting")
-        (dst: *mut u8, src: *const u8, len: usize, line: usize));
+    let counting = routine!(
+        ("copy_lines_counting") (dst: *mut u8, src: *const u8, len: usize, line: usize) -> Returned
+    );
     let counts: Vec<usize> = LINES.iter().map(|&line| copied(counting, line)).collect();
     let expected: Vec<usize> = LINES.iter().map(|&line| PAGE_BYTES / line).collect();
     assert_eq!(counts, expected);

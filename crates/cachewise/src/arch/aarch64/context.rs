@@ -16,3 +16,17 @@ pub(crate) fn resume_at(context: &mut ucontext_t, fixup: Fixup, cause: usize, po
     context.regs[9] = fixup.done_bytes as u64 | u64::from(poisoned) << 63;
     context.regs[10] = cause as u64;
 }
+
+/// For tests: the program counter, the bytes done, and the cause.
+#[cfg(test)]
+pub(crate) fn told(context: &ucontext_t) -> [usize; 3] {
+    let context = &context.uc_mcontext;
+    [context.pc, context.regs[9], context.regs[10]].map(|register| register as usize)
+}
+
+/// For tests: sets what [`told`] gets.
+#[cfg(test)]
+pub(crate) fn tell(context: &mut ucontext_t, told: [usize; 3]) {
+    let context = &mut context.uc_mcontext;
+    [context.pc, context.regs[9], context.regs[10]] = told.map(|register| register as u64);
+}

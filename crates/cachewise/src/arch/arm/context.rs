@@ -20,3 +20,17 @@ pub(crate) fn resume_at(context: &mut ucontext_t, fixup: Fixup, cause: usize, po
     context.arm_ip = fixup.done_bytes as u32 | u32::from(poisoned) << 31;
     context.arm_lr = cause as u32;
 }
+
+/// For tests: the program counter, the bytes done, and the cause.
+#[cfg(test)]
+pub(crate) fn told(context: &ucontext_t) -> [usize; 3] {
+    let context = &context.uc_mcontext;
+    [context.arm_pc, context.arm_ip, context.arm_lr].map(|register| register as usize)
+}
+
+/// For tests: sets what [`told`] gets.
+#[cfg(test)]
+pub(crate) fn tell(context: &mut ucontext_t, told: [usize; 3]) {
+    let context = &mut context.uc_mcontext;
+    [context.arm_pc, context.arm_ip, context.arm_lr] = told.map(|register| register as u32);
+}

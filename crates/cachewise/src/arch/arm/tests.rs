@@ -65,3 +65,18 @@ fn what_cannot_go_by_lines_is_told_apart() {
         assert!(!goes_by_lines(0, 0, len, 32), "{len}");
     }
 }
+
+/// A fault in Thumb code: its IT block's progress must not go on in ours, nor the other flags change.
+#[cfg(all(feature = "std", target_os = "linux"))]
+#[test]
+fn the_it_bits_are_cleared() {
+    use super::context;
+    use crate::fallible::extable::Fixup;
+
+    // SAFETY: all-zero is a valid context.
+    let mut interrupted: libc::ucontext_t = unsafe { core::mem::zeroed() };
+    interrupted.uc_mcontext.arm_cpsr = u32::MAX;
+    context::resume_at(&mut interrupted, Fixup { pc: 0x100, done_bytes: 3 }, 2, true);
+    assert_eq!(interrupted.uc_mcontext.arm_cpsr, 0xf9ff_03ff);
+    assert_eq!(context::told(&interrupted), [0x100, 1 << 31 | 3, 2]);
+}

@@ -22,7 +22,9 @@ pub(in super::super) fn claims(root: &Path) -> Claims {
         }
         for (level, prefix) in [(Level::L1d, "d"), (Level::L1i, "i")] {
             let word = |what: &str| word(&cpu.path().join(std::format!("{prefix}-cache-{what}")));
-            let Some(line_bytes) = word("line-size").or_else(|| word("block-size")) else { continue };
+            let Some(line_bytes) = word("line-size").or_else(|| word("block-size")) else {
+                continue;
+            };
             match word("size") {
                 Some(size_bytes) => claims.tell(Unchecked {
                     level,

@@ -126,7 +126,8 @@ impl Fuzz {
                     let mut pairs = Vec::new();
                     let mut at = 0;
                     for part in 0..parts {
-                        let more = if part + 1 == parts { len - at } else { rng.below(len - at + 1) };
+                        let left = len - at;
+                        let more = if part + 1 == parts { left } else { rng.below(left + 1) };
                         let (dst, src) = (dst.wrapping_add(at), src.wrapping_add(at));
                         pairs.push(Pair { dst, src, len_bytes: more });
                         at += more;

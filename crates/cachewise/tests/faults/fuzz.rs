@@ -133,7 +133,12 @@ impl Fuzz {
                         at += more;
                     }
                     // SAFETY: as above.
-                    let result = unsafe { fallible::try_copy_vectored(&pairs) };
+                    let result = unsafe {
+                        match parts % 2 {
+                            0 => fallible::try_copy_vectored(&pairs),
+                            _ => fallible::try_copy_vectored_nontemporal(&pairs),
+                        }
+                    };
                     result.map_err(|fault| {
                         let before: usize = pairs[..fault.pair].iter().map(|p| p.len_bytes).sum();
                         let copied = before + fault.fault.copied_bytes();

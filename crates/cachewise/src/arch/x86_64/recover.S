@@ -7,7 +7,8 @@
 # first, for what the main loop has stored non-temporally.
 #
 # The handler may say more, and a kernel's need not: bit 63 of rax means poisoned memory, which is
-# not touched again; r10 is the cause, passed on to the caller above the side.
+# not touched again, and bit 62 that it was to be written; r10 is the cause, passed on to the
+# caller above the side.
 
 # From a string instruction: rcx elements of \width bytes and the odd bytes of the length are left.
 .macro cw_fault_rep name, width, next
@@ -49,6 +50,8 @@ cw_begin retry_copy
     sfence
     btr rax, 63
     setc r9b
+    btr rax, 62
+    setc r11b
     add rdi, rax
     add rsi, rax
     sub rdx, rax
@@ -82,6 +85,9 @@ cw_begin retry_copy
     ret
 6:  mov rax, rdx
     mov edx, {source} | ({poison} << {cause_shift})
+    mov ecx, {destination} | ({poison} << {cause_shift})
+    test r11b, r11b
+    cmovnz edx, ecx
     ret
 # A word failed: its bytes tell which.
 cw_label retry_copy_bytes
@@ -125,6 +131,7 @@ cw_begin fault_clear
     sfence
     btr rax, 63
     setc r9b
+    btr rax, 62
     add rdi, rax
     sub rdx, rax
     test r9b, r9b

@@ -29,12 +29,7 @@ mod x86 {
     /// # Safety
     ///
     /// As `Copier::copy_raw`; the handle copies.
-    unsafe extern "C" fn copy(
-        handle: *const Handle,
-        dst: *mut u8,
-        src: *const u8,
-        len: usize,
-    ) {
+    unsafe extern "C" fn copy(handle: *const Handle, dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         if let Handle::Copy(copier) = unsafe { &*handle } {
             // SAFETY: the caller's promise.
@@ -45,12 +40,7 @@ mod x86 {
     /// # Safety
     ///
     /// As `Clearer::fill_raw`; the value is the address of `value`.
-    unsafe extern "C" fn fill(
-        handle: *const Handle,
-        dst: *mut u8,
-        value: *const u8,
-        len: usize,
-    ) {
+    unsafe extern "C" fn fill(handle: *const Handle, dst: *mut u8, value: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         if let Handle::Clear(clearer) = unsafe { &*handle } {
             // SAFETY: the caller's promise.
@@ -61,12 +51,7 @@ mod x86 {
     /// # Safety
     ///
     /// As `copy_nontemporal_raw`.
-    unsafe extern "C" fn copy_public(
-        _: *const Handle,
-        dst: *mut u8,
-        src: *const u8,
-        len: usize,
-    ) {
+    unsafe extern "C" fn copy_public(_: *const Handle, dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         unsafe { cachewise::bytes::copy_nontemporal_raw(dst, src, len) }
     }

@@ -173,14 +173,15 @@ impl<'a> Chain<'a> {
         Rng::new(lines as u64).shuffle(&mut order);
         let next = order.iter().skip(1).chain(order.first());
         for (&from, &to) in order.iter().zip(next) {
-            words[from as usize * words_per_line] = (to as usize * words_per_line).to_ne_bytes();
+            words[from as usize * words_per_line] =
+                (u64::from(to) * words_per_line as u64).to_ne_bytes();
         }
         Self { words }
     }
 
     #[inline(always)]
     fn next(&self, at: usize) -> usize {
-        usize::from_ne_bytes(self.words[at])
+        u64::from_ne_bytes(self.words[at]) as usize
     }
 }
 

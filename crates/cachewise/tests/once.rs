@@ -3,18 +3,18 @@
 
 mod common;
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri))))]
 #[test]
-#[ignore = "needs x86-64 Linux: the single-step trap"]
+#[ignore = "needs x86 Linux: the single-step trap"]
 fn once() {}
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri)))]
 #[path = "common/step.rs"]
 #[allow(unreachable_pub, reason = "as in `common`")]
 mod step;
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-mod x86_64 {
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri)))]
+mod x86 {
     use super::common::memory::Guarded;
     use super::common::{Handle, Rng, candidates, exclusive, for_each_variant, title};
     use super::say;

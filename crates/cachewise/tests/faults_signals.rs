@@ -46,4 +46,6 @@ modules! {
 ))]
 #[cfg_attr(target_arch = "x86_64", path = "common/probe.rs")]
 #[cfg_attr(target_arch = "x86", path = "common/probe_x86.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "common/probe_aarch64.rs")]
+#[cfg_attr(target_arch = "arm", path = "common/probe_arm.rs")]
 mod probe;

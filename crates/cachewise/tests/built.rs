@@ -22,6 +22,9 @@ mod image;
 #[path = "built/routines.rs"]
 mod routines;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri)))]
+#[path = "built/saved.rs"]
+mod saved;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri)))]
 #[path = "common/step.rs"]
 #[allow(dead_code, unreachable_pub, reason = "used for what it knows of instructions")]
 mod step;

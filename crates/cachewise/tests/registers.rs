@@ -7,19 +7,31 @@
 
 mod common;
 
-#[cfg(all(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7), unix, not(miri)))]
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
+    unix,
+    not(miri)
+))]
 #[cfg_attr(target_arch = "x86_64", path = "common/probe.rs")]
 #[cfg_attr(target_arch = "x86", path = "common/probe_x86.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "common/probe_aarch64.rs")]
 #[cfg_attr(target_arch = "arm", path = "common/probe_arm.rs")]
 mod probe;
 
-#[cfg(not(all(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7), unix, not(miri))))]
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
+    unix,
+    not(miri)
+)))]
 #[test]
 #[ignore = "needs an architecture with assembly, and native code"]
 fn registers() {}
 
-#[cfg(all(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7), unix, not(miri)))]
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
+    unix,
+    not(miri)
+))]
 mod native {
     use super::common::memory::Guarded;
     use super::common::{Handle, exclusive, for_each_variant, title};

@@ -167,7 +167,7 @@ impl Image {
         self.named(&format!("{}_{}", variant.operation(), variant.name()))
     }
 
-    fn fixup(&self, pc: u64) -> Option<u64> {
+    pub(crate) fn fixup(&self, pc: u64) -> Option<u64> {
         self.rows.iter().find(|row| row.pc == pc).map(|row| row.fixup)
     }
 }

@@ -4,7 +4,8 @@ use super::common::title;
 use super::image::{
     Effect, Image, Paths, Walk, accesses_memory, destination_register, is_vector, registers, visit,
 };
-use super::step::{is_nontemporal_store, writes};
+use super::saved;
+use super::step::is_nontemporal_store;
 use crate::say;
 use cachewise::cpu::Features;
 use cachewise::variant::{self, Operation, Prefetch, RegisterClass, Store, Variant};
@@ -291,22 +292,22 @@ fn every_path_leaves_clean_register_states() {
     }
 }
 
-/// On i686 the callee-saved registers are pushed and popped: what comes of that is for a test by
-/// running.
 #[test]
-fn callee_saved_registers_and_the_direction_flag_are_left_alone() {
-    const SAVED: &[Register] = if cfg!(target_arch = "x86_64") {
-        &[Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15]
-    } else {
-        &[]
-    };
+fn callee_saved_registers_the_stack_and_the_direction_flag_are_as_before() {
     let Some(image) = image() else { return };
     for (&at, instruction) in &image.instructions {
         assert_ne!(instruction.mnemonic(), Mnemonic::Std, "{}", text(image, at));
-        for (register, access) in registers(instruction) {
-            let saved = SAVED.contains(&register.full_register()) && writes(access);
-            assert!(!saved, "{}", text(image, at));
+    }
+    let unfenced = |name: &str| image.named(&format!("{name}_unfenced")).start;
+    for variant in assembly() {
+        let routine = image.routine(variant);
+        assert!(saved::check(image, routine.start) > 0);
+        if variant.store() == Store::NonTemporal {
+            assert!(saved::check(image, unfenced(&routine.name)) > 0);
         }
+    }
+    for name in BESIDE_THE_REGISTRY {
+        assert!(saved::check(image, image.named(name).start) > 0);
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A test by running sees only what the compiled code around a routine has not saved for itself.
 
-use super::image::{Image, registers};
+use super::image::{Image, destination_register, registers};
 use super::step::writes;
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
 use std::collections::BTreeSet;
 
 #[cfg(target_arch = "x86_64")]
@@ -36,9 +36,7 @@ fn saved(register: Register) -> Option<usize> {
 
 impl State {
     fn step(&mut self, instruction: &Instruction, place: &str) {
-        let register = (instruction.op0_kind() == OpKind::Register)
-            .then(|| instruction.op0_register())
-            .unwrap_or(Register::None);
+        let register = destination_register(instruction).unwrap_or(Register::None);
         match instruction.mnemonic() {
             Mnemonic::Push => {
                 let kept = saved(register).filter(|register| !self.lost.contains(register));

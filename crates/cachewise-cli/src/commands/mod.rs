@@ -3,6 +3,7 @@
 mod bench;
 mod list;
 mod machine;
+mod map;
 mod verdict;
 
 use crate::args::{Args, Command};
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
         Some(Command::List) => Ok(list::run(&machine)),
         Some(Command::Machine) => machine::run(&machine, &mut voice),
         Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice),
+        Some(Command::Map(map)) => map::run(&machine, map, &mut voice),
     }
 }
 

@@ -31,6 +31,15 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) key: &'static str,
     pub(crate) title: Option<&'static str>,
     pub(crate) value: fn(&R) -> Value,
+    /// Tells the row from others: two results of one case agree in it.
+    pub(crate) identifies: bool,
+}
+
+impl<R> Column<R> {
+    pub(crate) const fn identifying(self) -> Self {
+        let Self { key, title, value, .. } = self;
+        Self { key, title, value, identifies: true }
+    }
 }
 
 /// A column for machines and people.
@@ -39,17 +48,17 @@ pub(crate) const fn shown<R>(
     title: &'static str,
     value: fn(&R) -> Value,
 ) -> Column<R> {
-    Column { key, title: Some(title), value }
+    Column { key, title: Some(title), value, identifies: false }
 }
 
 /// A column for people.
 pub(crate) const fn only_shown<R>(title: &'static str, value: fn(&R) -> Value) -> Column<R> {
-    Column { key: "", title: Some(title), value }
+    Column { key: "", title: Some(title), value, identifies: false }
 }
 
 /// A column for machines.
 pub(crate) const fn data<R>(key: &'static str, value: fn(&R) -> Value) -> Column<R> {
-    Column { key, title: None, value }
+    Column { key, title: None, value, identifies: false }
 }
 
 /// A column's name without its row type.

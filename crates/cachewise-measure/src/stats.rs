@@ -67,10 +67,6 @@ impl Samples {
         })
     }
 
-    fn median(&self) -> Option<f64> {
-        median(&mut self.batches.concat())
-    }
-
     fn resampled_median(&self, rng: &mut Rng) -> Option<f64> {
         let batches: Vec<&Vec<f64>> = self.batches.iter().filter(|b| !b.is_empty()).collect();
         let mut resampled = Vec::with_capacity(self.count());

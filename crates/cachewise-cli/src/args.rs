@@ -5,6 +5,7 @@ use crate::size::Size;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -15,6 +16,7 @@ Examples:
   cachewise bench copy --size 4K,1M       all ways to copy, hot and cold
   cachewise bench clear --variant movnti,rep_stosq --temperature cold
   cachewise bench copy --peer ./libfoo.so:my_memcpy --format json
+  cachewise compare before.json after.json --fail-on worse:3%
   CACHEWISE_FORCE=clear_page=rep_stosq cachewise list
 ";
 
@@ -25,6 +27,13 @@ Examples:
   cachewise bench copy --size 4K --temperature cold --pattern random --threads 2
   cachewise bench copy --size 4K --align 1:0
   cachewise bench clear --peer ./libfoo.so:my_memset --format json > result.json
+";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  cachewise compare before.json after.json
+  cachewise compare before.json after.json --fail-on worse:3%
+  cachewise bench copy --format json | cachewise compare before.json -
 ";
 
 const TEMPLATE: &str = "\
@@ -82,6 +91,9 @@ pub(crate) enum Command {
     /// Times ways to copy or to clear, side by side, the operation alone
     #[command(before_help = BENCH_EXAMPLES, help_template = TEMPLATE)]
     Bench(Bench),
+    /// Two results of bench or map, case by case: what became faster, what slower
+    #[command(before_help = COMPARE_EXAMPLES, help_template = TEMPLATE)]
+    Compare(Compare),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -142,6 +154,18 @@ pub(crate) struct Bench {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Compare {
+    /// The result that was first: JSON of bench or map, whole or in lines; - is standard input
+    pub(crate) a: PathBuf,
+    /// The result that is compared with it
+    pub(crate) b: PathBuf,
+    /// Ends with 1 if a case takes longer by more than that, with its whole interval (and is worse
+    /// at all: below 2 % nothing is)
+    #[arg(long, value_name = "worse:PERCENT%")]
+    pub(crate) fail_on: Option<FailOn>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Effort {
     /// Samples per variant and case, if the time suffices. Default: 30
     #[arg(long, default_value_t = 30, hide_default_value = true)]
@@ -187,6 +211,22 @@ impl std::str::FromStr for Seconds {
                 Ok(Self(Duration::from_secs_f64(seconds)))
             }
             _ => Err(format!("\"{text}\" is not a number of seconds from 0 to 86400")),
+        }
+    }
+}
+
+/// `--fail-on`: by which share a case may take longer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FailOn(pub(crate) f64);
+
+impl std::str::FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percent = text.strip_prefix("worse:").and_then(|rest| rest.strip_suffix('%'));
+        match percent.map(|percent| percent.trim().parse::<f64>()) {
+            Some(Ok(percent)) if (0.0..=1000.0).contains(&percent) => Ok(Self(percent / 100.0)),
+            _ => Err(format!("\"{text}\" is not worse: with a percentage, such as worse:3%")),
         }
     }
 }

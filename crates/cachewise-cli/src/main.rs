@@ -10,6 +10,7 @@ mod export;
 mod failure;
 mod interrupt;
 mod record;
+mod results;
 mod size;
 mod voice;
 
@@ -30,7 +31,5 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     cachewise::init().map_err(cachewise_measure::Error::from)?;
-    let done = commands::run(args)?;
-    export::write(&done.report, args.output.format)?;
-    Ok(done.exit_code())
+    commands::run(args)
 }

@@ -35,11 +35,10 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) identifies: bool,
 }
 
-impl<R> Column<R> {
-    pub(crate) const fn identifying(self) -> Self {
-        let Self { key, title, value, .. } = self;
-        Self { key, title, value, identifies: true }
-    }
+/// The same column, which identifies.
+pub(crate) const fn identifying<R>(column: Column<R>) -> Column<R> {
+    let Column { key, title, value, .. } = column;
+    Column { key, title, value, identifies: true }
 }
 
 /// A column for machines and people.

@@ -17,6 +17,7 @@ Examples:
   cachewise bench clear --variant movnti,rep_stosq --temperature cold
   cachewise bench copy --peer ./libfoo.so:my_memcpy --format json
   cachewise compare before.json after.json --fail-on worse:3%
+  cachewise report result.json -o result.html
   CACHEWISE_FORCE=clear_page=rep_stosq cachewise list
 ";
 
@@ -34,6 +35,12 @@ Examples:
   cachewise compare before.json after.json
   cachewise compare before.json after.json --fail-on worse:3%
   cachewise bench copy --format json | cachewise compare before.json -
+";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  cachewise report result.json -o result.html
+  cachewise bench copy --format json | cachewise report - > result.html
 ";
 
 const TEMPLATE: &str = "\
@@ -94,6 +101,9 @@ pub(crate) enum Command {
     /// Two results of bench or map, case by case: what became faster, what slower
     #[command(before_help = COMPARE_EXAMPLES, help_template = TEMPLATE)]
     Compare(Compare),
+    /// A result of bench or map as one HTML page with pictures, which needs nothing else
+    #[command(before_help = REPORT_EXAMPLES, help_template = TEMPLATE)]
+    Report(Report),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -163,6 +173,15 @@ pub(crate) struct Compare {
     /// at all: below 2 % nothing is)
     #[arg(long, value_name = "worse:PERCENT%")]
     pub(crate) fail_on: Option<FailOn>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Report {
+    /// JSON of bench or map, whole or in lines; - is standard input
+    pub(crate) file: PathBuf,
+    /// Where the page goes. Default: stdout
+    #[arg(long, short, value_name = "FILE.html")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,7 +1,7 @@
 //! The command: it parses, calls the scales and presents what they say. It computes nothing.
 //!
 //! What scripts rely on: stdout carries only the result, in one of four formats made from one
-//! record; everything else goes to stderr. Exit codes: see [`failure::Failure`].
+//! record, or as a page; everything else goes to stderr. Exit codes: see [`failure::Failure`].
 #![forbid(unsafe_code)]
 
 mod args;
@@ -9,6 +9,7 @@ mod commands;
 mod export;
 mod failure;
 mod interrupt;
+mod page;
 mod record;
 mod results;
 mod size;

@@ -34,6 +34,13 @@ pub(super) fn run(machine: &Machine, args: &Compare, voice: &mut Voice) -> Resul
                 .into(),
         ));
     }
+    if args.fail_on.is_some() && matches.iter().all(|row| row.change().is_none()) {
+        return Err(Failure::Files(
+            "no case has samples enough to be judged; measure both again with more --samples and \
+             --time"
+                .into(),
+        ));
+    }
     notes(&a, &b, &matches, voice);
 
     let summary = Summary::of(&matches, args.fail_on);
@@ -104,7 +111,7 @@ fn matched(of: &Results, sides: (Option<&Case>, Option<&Case>)) -> Option<Match>
         ((Some(_), None), _) => ("skipped", Some("only in A".to_owned())),
         ((None, _), _) => ("skipped", Some("only in B".to_owned())),
         (_, Some(Comparison { basis: Basis::Nothing, .. })) => {
-            ("ok", Some("too few samples to tell chance from change".to_owned()))
+            ("ok", Some("too few samples".to_owned()))
         }
         (_, Some(_)) => ("ok", None),
         ((Some(a), Some(b)), None) if a.text("status") == b.text("status") => {

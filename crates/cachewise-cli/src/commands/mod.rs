@@ -4,6 +4,7 @@ pub(crate) mod bench;
 mod compare;
 mod list;
 mod machine;
+mod report;
 mod verdict;
 
 use crate::args::{Args, Command};
@@ -52,6 +53,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Command::Machine) => machine::run(&machine, &mut voice)?,
         Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice)?,
         Some(Command::Compare(compare)) => compare::run(&machine, compare, &mut voice)?,
+        // A page is no record.
+        Some(Command::Report(page)) => return report::run(page),
     };
     export::write(&done.report, args.output.format)?;
     Ok(done.exit_code())

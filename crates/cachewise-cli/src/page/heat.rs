@@ -96,8 +96,7 @@ impl Cell {
             .with("height", height)
             .with("fill-opacity", format_args!("{strength:.2}"));
         let figure = format!("{} {}", self.call.sign(), times(self.ratio));
-        let figure =
-            text(x + 4.0 + width / 2.0, y + 16.0, &figure).with("text-anchor", "middle");
+        let figure = text(x + 4.0 + width / 2.0, y + 16.0, &figure).with("text-anchor", "middle");
         element("g")
             .child(element("title").text(&self.hint))
             .child(rect)

@@ -115,6 +115,9 @@ mod tests {
     #[test]
     fn empty_elements_end_unless_they_cannot() {
         assert_eq!(element("td").to_string(), "<td></td>");
-        assert_eq!(element("meta").with("charset", "utf-8").to_string(), "<meta charset=\"utf-8\"/>");
+        assert_eq!(
+            element("meta").with("charset", "utf-8").to_string(),
+            "<meta charset=\"utf-8\"/>"
+        );
     }
 }

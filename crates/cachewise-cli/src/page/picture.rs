@@ -19,10 +19,7 @@ pub(super) fn svg(width: f64, height: f64, title: &str, description: &str) -> El
 }
 
 pub(super) fn text(x: f64, y: f64, text: &str) -> Element {
-    element("text")
-        .with("x", format_args!("{x:.1}"))
-        .with("y", format_args!("{y:.1}"))
-        .text(text)
+    element("text").with("x", format_args!("{x:.1}")).with("y", format_args!("{y:.1}")).text(text)
 }
 
 /// At most so many letters: the beginning and the end.
@@ -97,9 +94,9 @@ pub(super) fn patterns() -> Element {
             .class(format_args!("ground-{}", pattern.name()))
             .with("width", 6)
             .with("height", 6);
-        let drawing = pattern
-            .drawing()
-            .map(|path| element("path").class(format_args!("ink-{}", pattern.name())).with("d", path));
+        let drawing = pattern.drawing().map(|path| {
+            element("path").class(format_args!("ink-{}", pattern.name())).with("d", path)
+        });
         element("pattern")
             .with("id", pattern.name())
             .with("width", 6)

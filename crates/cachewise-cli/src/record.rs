@@ -177,6 +177,10 @@ impl Value {
             Self::Ns(ns) => time(*ns),
             Self::GbPerS(rate) => three_digits(*rate),
             Self::Ratio(ratio) => format!("{ratio:.2}x"),
+            // A word per page is not nothing.
+            Self::Share(share) if (0.0005..0.01).contains(share) => {
+                format!("{:.1} %", share * 100.0)
+            }
             Self::Share(share) => format!("{:.0} %", share * 100.0),
             Self::Interval(low, high) => format!("{low:.2}-{high:.2}"),
             Self::Samples(samples) => samples.iter().map(Vec::len).sum::<usize>().to_string(),
@@ -216,6 +220,8 @@ mod tests {
             (Value::Ns(2.5e9), "2.50 s"),
             (Value::GbPerS(123.4), "123"),
             (Value::Share(0.873), "87 %"),
+            (Value::Share(0.002), "0.2 %"),
+            (Value::Share(0.0), "0 %"),
             (Value::Ratio(1.0449), "1.04x"),
             (Value::Missing, "-"),
         ] {

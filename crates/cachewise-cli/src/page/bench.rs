@@ -4,7 +4,7 @@ use super::bars::{Bar, Bars};
 use super::heat::{Call, Cell, Heat};
 use super::markup::{Element, element};
 use super::picture::Pattern;
-use super::{figure, grouped, label, sorted_values, values, with_interval, without};
+use super::{described, figure, grouped, label, sorted_values, values, with_interval, without};
 use crate::results::{Case, Kind, Results};
 use cachewise::variant::{self, Operation, Store};
 use cachewise_measure::contestant::LIBC;
@@ -43,10 +43,7 @@ pub(super) fn pictures(results: &Results) -> Vec<(&'static str, &'static str, Ve
     ];
     for cases in &scenarios {
         let Some(first) = cases.first() else { continue };
-        let described = match first.described(&scenario) {
-            text if text.is_empty() => first.text("operation").to_owned(),
-            text => text,
-        };
+        let described = described(first, &scenario);
         maps.push(figure(&described, heat(&described, cases).draw()));
         bars.push(element("h3").text(&described));
         let sizes = grouped(cases, &["size_bytes"]);
@@ -62,11 +59,14 @@ pub(super) fn pictures(results: &Results) -> Vec<(&'static str, &'static str, Ve
 
 fn heat(title: &str, cases: &[&Case]) -> Heat {
     let columns = sorted_values(cases, &["size_bytes"]);
-    let rows = sorted_values(cases, &["variant"]);
-    let cell = |variant: &[_], size: &[_]| {
+    let mut rows: Vec<&Case> = grouped(cases, &["variant"]).iter().map(|same| same[0]).collect();
+    rows.sort_by_key(|case| {
+        (KINDS.iter().position(|kind| kind.0 == pattern(case)), case.text("variant"))
+    });
+    let cell = |variant: &str, size: &[_]| {
         let found = cases
             .iter()
-            .find(|c| values(c, &["variant"]) == variant && values(c, &["size_bytes"]) == size)?;
+            .find(|c| c.text("variant") == variant && values(c, &["size_bytes"]) == size)?;
         let ratio = Estimate {
             median: found.number("ratio")?,
             low: found.number("ratio_low")?,
@@ -88,9 +88,10 @@ fn heat(title: &str, cases: &[&Case]) -> Heat {
         );
         Some(Cell { ratio: ratio.median, call, hint })
     };
-    let row = |variant: &Vec<_>| {
+    let row = |case: &&Case| {
+        let variant = case.text("variant");
         let cells = columns.iter().map(|size| cell(variant, size)).collect();
-        (label(&["variant"], variant), cells)
+        (vec![variant.to_owned()], cells)
     };
     Heat {
         title: format!("Speed against libc: {title}"),
@@ -98,7 +99,7 @@ fn heat(title: &str, cases: &[&Case]) -> Heat {
                       faster than libc the variant is, and a sign: up for faster, down for slower, \
                       equal for no difference."
             .into(),
-        row_name: "variant".into(),
+        row_names: vec!["variant".into()],
         column_name: "size of a call".into(),
         columns: columns.iter().map(|size| label(&["size_bytes"], size)).collect(),
         rows: rows.iter().map(row).collect(),
@@ -146,11 +147,14 @@ fn pattern(case: &Case) -> Pattern {
     }
 }
 
+/// In the order of the heat map's rows.
+const KINDS: [(Pattern, &str); 4] = [
+    (Pattern::Empty, "libc, the public calls, peers"),
+    (Pattern::Full, "temporal stores"),
+    (Pattern::Dotted, "the CPU chooses (rep)"),
+    (Pattern::Striped, "non-temporal stores"),
+];
+
 fn keys() -> Element {
-    element("ul").class("keys").children([
-        Pattern::Full.key("temporal stores"),
-        Pattern::Striped.key("non-temporal stores"),
-        Pattern::Dotted.key("the CPU chooses (rep)"),
-        Pattern::Empty.key("libc, the public calls, peers"),
-    ])
+    element("ul").class("keys").children(KINDS.map(|(pattern, meaning)| pattern.key(meaning)))
 }

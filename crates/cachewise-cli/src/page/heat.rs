@@ -7,11 +7,11 @@ use super::picture::{LETTER, Pattern, short, svg, text};
 pub(super) struct Heat {
     pub(super) title: String,
     pub(super) description: String,
-    /// What the rows are.
-    pub(super) row_name: String,
+    /// What the rows are, in columns of their own.
+    pub(super) row_names: Vec<String>,
     pub(super) column_name: String,
     pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<(String, Vec<Option<Cell>>)>,
+    pub(super) rows: Vec<(Vec<String>, Vec<Option<Cell>>)>,
 }
 
 pub(super) struct Cell {
@@ -43,15 +43,26 @@ impl Call {
 }
 
 const CELL: (f64, f64) = (86.0, 26.0);
-const ROW_LETTERS: usize = 30;
+const NAME_LETTERS: usize = 24;
+const NAME_GAP: usize = 2;
 /// A ratio of this much, or of its reciprocal, has the darkest shade.
 const DARKEST: f64 = 4.0;
 
 impl Heat {
     pub(super) fn draw(&self) -> Element {
-        let names = self.rows.iter().map(|(name, _)| name).chain([&self.row_name]);
-        let letters = names.map(|name| name.chars().count()).max().unwrap_or(0).min(ROW_LETTERS);
-        let left = letters as f64 * LETTER + 10.0;
+        let widths: Vec<usize> =
+            (0..self.row_names.len()).map(|key| self.name_width(key)).collect();
+        let letters: usize = widths.iter().map(|width| width + NAME_GAP).sum();
+        let left = letters as f64 * LETTER;
+        let names = |names: &[String], y: f64| {
+            let mut x = 0.0;
+            let mut texts = Vec::new();
+            for (name, &width) in names.iter().zip(&widths) {
+                texts.push(text(x, y, &short(name, NAME_LETTERS)));
+                x += (width + NAME_GAP) as f64 * LETTER;
+            }
+            texts
+        };
         let top = 40.0;
         // The column's name may be wider than its columns.
         let columns = self.columns.len() as f64 * CELL.0;
@@ -59,7 +70,8 @@ impl Heat {
         let height = top + self.rows.len() as f64 * CELL.1 + 4.0;
         let mut picture = svg(width, height, &self.title, &self.description);
         picture = picture.child(text(left, 13.0, &self.column_name).class("axis"));
-        picture = picture.child(text(0.0, 32.0, &short(&self.row_name, ROW_LETTERS)).class("axis"));
+        let titles = names(&self.row_names, 32.0).into_iter().map(|name| name.class("axis"));
+        picture = picture.children(titles);
         for (index, name) in self.columns.iter().enumerate() {
             let x = left + index as f64 * CELL.0 + CELL.0 / 2.0;
             let name = text(x, 32.0, &short(name, 11)).with("text-anchor", "middle");
@@ -67,7 +79,7 @@ impl Heat {
         }
         for (row, (name, cells)) in self.rows.iter().enumerate() {
             let y = top + row as f64 * CELL.1;
-            picture = picture.child(text(0.0, y + 17.0, &short(name, ROW_LETTERS)));
+            picture = picture.children(names(name, y + 17.0));
             for (column, cell) in cells.iter().enumerate() {
                 let x = left + column as f64 * CELL.0;
                 if let Some(cell) = cell {
@@ -76,6 +88,14 @@ impl Heat {
             }
         }
         picture
+    }
+}
+
+impl Heat {
+    fn name_width(&self, key: usize) -> usize {
+        let names = self.rows.iter().map(|(names, _)| names).chain([&self.row_names]);
+        let letters = names.filter_map(|names| Some(names.get(key)?.chars().count()));
+        letters.max().unwrap_or(0).min(NAME_LETTERS)
     }
 }
 

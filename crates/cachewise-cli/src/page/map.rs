@@ -4,9 +4,11 @@ use super::bars::{Bar, Bars};
 use super::heat::{self, Call, Heat};
 use super::markup::{Element, element};
 use super::picture::Pattern;
-use super::{figure, grouped, label, names, sorted_values, values, with_interval, without};
+use super::{
+    described, figure, grouped, label, shown, sorted_values, values, with_interval, without,
+};
 use crate::record;
-use crate::results::{Case, Fields, Kind, Results};
+use crate::results::{Case, Fields, Kind, Results, name_of};
 use cachewise::variant::Operation;
 use cachewise_measure::map::{
     Cell, Duel, Measured, Outcome, Share, Side, Status, Times, UseKind, Victim, duel,
@@ -53,7 +55,8 @@ pub(super) fn pictures(results: &Results) -> Vec<(&'static str, &'static str, Ve
     let mut bars = vec![
         element("p").text(
             "The parts of a step, as far as the operation has to do with them: a bystander's own \
-             walks are left out. Beside each bar the median of the whole. What is below zero is not \
+             walks are left out, and of the traffic between operation and use what it takes with the \
+             quickest contender. Beside each bar the median of the whole. What is below zero is not \
              drawn; the numbers have it.",
         ),
         keys(),
@@ -61,10 +64,7 @@ pub(super) fn pictures(results: &Results) -> Vec<(&'static str, &'static str, Ve
     let firsts: Vec<&Case> = cells.iter().filter_map(|cell| cell.first().copied()).collect();
     for page in grouped(&firsts, &axes.pages) {
         let Some(first) = page.first() else { continue };
-        let described = match first.described(&axes.pages) {
-            text if text.is_empty() => first.text("operation").to_owned(),
-            text => text,
-        };
+        let described = described(first, &axes.pages);
         let here: Vec<&Vec<&Case>> = cells
             .iter()
             .filter(|cell| cell.first().is_some_and(|c| agree(c, first, &axes.pages)))
@@ -129,7 +129,7 @@ impl Axes {
         };
         let row = |row: Vec<_>| {
             let cells = columns.iter().map(|column| cell(&row, column)).collect();
-            (or_all(label(&self.rows, &row)), cells)
+            (shown(&self.rows, &row), cells)
         };
         Heat {
             title: format!("Non-temporal against temporal: {title}"),
@@ -137,8 +137,8 @@ impl Axes {
                           non-temporal variant than with the best of all others, and a sign: up \
                           where non-temporal wins, down where temporal wins, equal for no difference."
                 .into(),
-            row_name: names(&self.rows),
-            column_name: names(&self.columns),
+            row_names: self.rows.iter().map(|key| name_of(key)).collect(),
+            column_name: self.columns.iter().map(|key| name_of(key)).collect::<Vec<_>>().join(", "),
             columns: columns.iter().map(|column| or_all(label(&self.columns, column))).collect(),
             rows: sorted_values(&firsts, &self.rows).into_iter().map(row).collect(),
         }
@@ -150,9 +150,16 @@ impl Axes {
         let mut cases = cell.to_vec();
         let whole = |case: &Case| case.number(Kind::Map.time().median).unwrap_or(f64::INFINITY);
         cases.sort_by(|a, b| whole(a).total_cmp(&whole(b)));
+        // All wait for the traffic; what it takes beyond the least is their doing.
+        let delays = cases.iter().filter_map(|case| case.number(DELAY));
+        let least = delays.fold(f64::INFINITY, f64::min);
+        let part = |case: &Case, key| match case.number(key) {
+            Some(ns) if key == DELAY => ns - least,
+            ns => ns.unwrap_or(0.0),
+        };
         let bar = |case: &&Case| Bar {
             label: case.text("variant").to_owned(),
-            parts: PARTS.map(|(pattern, key, _)| (pattern, case.number(key).unwrap_or(0.0))).into(),
+            parts: PARTS.map(|(pattern, key, _)| (pattern, part(case, key))).into(),
             interval: None,
             figure: case.value(Kind::Map.time().median).for_people(),
             hint: parts_in_words(case),
@@ -169,9 +176,11 @@ impl Axes {
     }
 }
 
+const DELAY: &str = "delay_ns";
+
 const PARTS: [(Pattern, &str, &str); 5] = [
     (Pattern::Full, "op_ns", "operation"),
-    (Pattern::Crossed, "delay_ns", "traffic between"),
+    (Pattern::Crossed, DELAY, "traffic between"),
     (Pattern::Striped, "use_ns", "use"),
     (Pattern::Dotted, "victim_excess_ns", "bystander's loss"),
     (Pattern::Empty, "unattributed_ns", "unattributed"),

@@ -11,7 +11,6 @@ mod markup;
 mod picture;
 mod table;
 
-use crate::record::Value;
 use crate::results::{Case, Kind, Results, name_of, value};
 use markup::{Element, element};
 use std::collections::BTreeMap;
@@ -202,7 +201,7 @@ fn spread(case: &Case, kind: Kind) -> Option<f64> {
     Some((timed.median_ns - low).max(high - timed.median_ns) / timed.median_ns)
 }
 
-/// By number where they are numbers, in order of appearance else.
+/// All values of these fields together: numbers by size, words in the order in which they come.
 fn sorted_values(cases: &[&Case], keys: &[&str]) -> Vec<Vec<serde_json::Value>> {
     let mut found: Vec<Vec<serde_json::Value>> = Vec::new();
     for case in cases {
@@ -211,25 +210,41 @@ fn sorted_values(cases: &[&Case], keys: &[&str]) -> Vec<Vec<serde_json::Value>> 
             found.push(values);
         }
     }
-    let numbers = |values: &[serde_json::Value]| {
-        values.iter().map(serde_json::Value::as_f64).collect::<Vec<_>>()
+    let first = |key: usize, value: &serde_json::Value| {
+        found.iter().position(|values| values.get(key) == Some(value)).unwrap_or(0) as f64
     };
-    found.sort_by(|a, b| numbers(a).partial_cmp(&numbers(b)).unwrap_or(std::cmp::Ordering::Equal));
-    found
+    let rank = |values: &Vec<serde_json::Value>| -> Vec<f64> {
+        let ranks = values.iter().enumerate();
+        ranks.map(|(key, value)| value.as_f64().unwrap_or_else(|| first(key, value))).collect()
+    };
+    let mut ranked: Vec<(Vec<f64>, Vec<serde_json::Value>)> =
+        found.iter().map(|values| (rank(values), values.clone())).collect();
+    ranked.sort_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    ranked.into_iter().map(|(_, values)| values).collect()
 }
 
 fn values(case: &Case, keys: &[&str]) -> Vec<serde_json::Value> {
     keys.iter().map(|key| case.get(key).clone()).collect()
 }
 
-/// The values in a row, for a label.
-fn label(keys: &[&str], values: &[serde_json::Value]) -> String {
-    let shown = keys.iter().zip(values).map(|(key, found)| value(key, found));
-    let shown = shown.filter(|shown| *shown != Value::Missing).map(|shown| shown.for_people());
-    shown.collect::<Vec<_>>().join(", ")
+/// What the cases of a picture have in common, the operation in any case.
+fn described(case: &Case, keys: &[&str]) -> String {
+    let others =
+        case.described(&keys.iter().copied().filter(|k| *k != "operation").collect::<Vec<_>>());
+    match (case.text("operation"), others.as_str()) {
+        (operation, "") => operation.to_owned(),
+        (operation, others) => format!("{operation}, {others}"),
+    }
 }
 
-/// The names in a row, for a heading.
-fn names(keys: &[&str]) -> String {
-    keys.iter().map(|key| name_of(key)).collect::<Vec<_>>().join(", ")
+/// The values of these fields as they are shown.
+fn shown(keys: &[&str], values: &[serde_json::Value]) -> Vec<String> {
+    keys.iter().zip(values).map(|(key, found)| value(key, found).for_people()).collect()
+}
+
+/// The values in a row, for a label; what is missing is left out.
+fn label(keys: &[&str], values: &[serde_json::Value]) -> String {
+    let known = keys.iter().zip(values).filter(|(_, value)| !value.is_null());
+    let known = known.map(|(key, found)| value(key, found).for_people());
+    known.collect::<Vec<_>>().join(" ")
 }

@@ -1,8 +1,8 @@
 //! How the command ends when it ends badly.
 
 use cachewise_measure::Error;
+use std::fmt;
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// 0 is done, and so is a reader who has seen enough. 1 is kept for a negative verdict that was
@@ -16,13 +16,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     Measure(Error),
     Write(io::Error),
-    /// A file that was named cannot be read, used or written.
-    File {
-        path: PathBuf,
-        because: String,
-    },
-    /// The files that were named do not go together.
-    Files(String),
+    /// An earlier result cannot be used; the text says why and what to do.
+    Input(String),
 }
 
 impl Failure {
@@ -37,14 +32,13 @@ impl Failure {
     }
 
     /// A closed pipe and Ctrl-C are no news to whoever did it.
-    pub(crate) fn message(&self) -> Option<String> {
+    pub(crate) fn message(&self) -> Option<&dyn fmt::Display> {
         match self {
             Self::Measure(Error::Stopped) => None,
-            Self::Measure(error) => Some(error.to_string()),
+            Self::Measure(error) => Some(error),
+            Self::Input(text) => Some(text),
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
-            Self::Write(error) => Some(error.to_string()),
-            Self::File { path, because } => Some(format!("{}: {because}", path.display())),
-            Self::Files(because) => Some(because.clone()),
+            Self::Write(error) => Some(error),
         }
     }
 }

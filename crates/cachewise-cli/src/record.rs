@@ -90,10 +90,18 @@ pub(crate) struct Object {
     pub(crate) fields: Vec<(Head, Value)>,
 }
 
+/// For people: lines that are left as they are.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    pub(crate) heading: String,
+    pub(crate) lines: Vec<String>,
+}
+
 #[derive(Debug)]
 pub(crate) enum Section {
     List(List),
     Object(Object),
+    Picture(Picture),
 }
 
 #[derive(Debug)]
@@ -121,6 +129,7 @@ impl Section {
         match self {
             Self::List(list) => list.key,
             Self::Object(object) => object.key,
+            Self::Picture(_) => "",
         }
     }
 

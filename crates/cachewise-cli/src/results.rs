@@ -1,14 +1,14 @@
 //! Results of `bench` and `map`, read back: one JSON value, or JSON lines of one case each.
 //!
 //! Cases stay what they are in the file, names and values, so that a field which this version does
-//! not know is still shown. What the commands themselves declare is used, not repeated: which
+//! not know is still shown; only what means nothing in a case is left out of it. What the commands themselves declare is used, not repeated: which
 //! columns identify a case ([`identifying`](crate::record::Column)). What is read is
 //! somebody else's file: everything that is used is checked, and the message says where and what to
 //! do.
 
-use crate::commands::bench;
+use crate::commands::{bench, map};
 use crate::failure::Failure;
-use crate::record::{self, SCHEMA_VERSION};
+use crate::record::{self, Column, SCHEMA_VERSION};
 use cachewise_measure::Samples;
 use cachewise_measure::compare::Timed;
 use serde_json::Value;
@@ -36,23 +36,6 @@ pub(crate) struct TimeKeys {
 
 const KINDS: [Kind; 2] = [Kind::Bench, Kind::Map];
 
-/// The columns of a cell that identify it.
-const CELL_KEYS: [&str; 13] = [
-    "operation",
-    "size_bytes",
-    "source",
-    "page",
-    "threads",
-    "use_share",
-    "use_kind",
-    "delay_bytes",
-    "victim_bytes",
-    "victim_walk",
-    "victim_core",
-    "retouch",
-    "variant",
-];
-
 impl Kind {
     pub(crate) fn command(self) -> &'static str {
         match self {
@@ -72,8 +55,8 @@ impl Kind {
     /// The names of the fields that tell one case from another.
     pub(crate) fn identity(self) -> Vec<&'static str> {
         match self {
-            Self::Bench => bench::CASES.iter().filter(|c| c.identifies).map(|c| c.key).collect(),
-            Self::Map => CELL_KEYS.to_vec(),
+            Self::Bench => identifying(bench::CASES),
+            Self::Map => identifying(map::CELLS),
         }
     }
 
@@ -90,10 +73,14 @@ impl Kind {
                 median: "whole_ns",
                 low: "whole_low_ns",
                 high: "whole_high_ns",
-                samples: "whole_samples_ns",
+                samples: "samples_ns",
             },
         }
     }
+}
+
+fn identifying<R>(columns: &[Column<R>]) -> Vec<&'static str> {
+    columns.iter().filter(|column| column.identifies).map(|column| column.key).collect()
 }
 
 /// A result file.
@@ -125,7 +112,7 @@ impl Results {
         } else {
             fs::read_to_string(path)
         };
-        let fail = |because: String| Failure::File { path: path.to_owned(), because };
+        let fail = |because: String| Failure::Input(format!("{}: {because}", path.display()));
         let text = text.map_err(|error| {
             fail(match error.kind() {
                 io::ErrorKind::NotFound => format!("there is no such file; {MAKE_ONE}"),
@@ -165,7 +152,8 @@ fn parse(text: &str) -> Result<Parsed, String> {
     if cases.is_empty() {
         return Err(format!("has no {}; measure again", kind.list()));
     }
-    for (index, case) in cases.iter().enumerate() {
+    for (index, case) in cases.iter_mut().enumerate() {
+        case.forget_what_means_nothing();
         case.check(kind).map_err(|error| format!("{} {index}: {error}", kind.list()))?;
     }
     Ok(parsed)
@@ -271,13 +259,15 @@ impl Case {
         }
     }
 
-    /// The values of these fields, one after the other. Words speak for themselves, numbers say of
-    /// what they are.
+    /// The values of these fields, one after the other, each with its name unless it speaks for
+    /// itself.
     pub(crate) fn described(&self, keys: &[&str]) -> String {
-        let with_name = |key: &&str| match self.value(key) {
-            record::Value::Missing => None,
-            record::Value::Text(text) => Some(text),
-            value => Some(format!("{} {}", name_of(key), value.for_people())),
+        let with_name = |key: &&str| match (*key, self.value(key)) {
+            (_, record::Value::Missing) => None,
+            ("operation" | "size_bytes" | "variant" | "temperature" | "pattern", value) => {
+                Some(value.for_people())
+            }
+            (key, value) => Some(format!("{} {}", name_of(key), value.for_people())),
         };
         keys.iter().filter_map(with_name).collect::<Vec<_>>().join(", ")
     }
@@ -289,6 +279,20 @@ impl Case {
         let interval_ns = self.number(keys.low).zip(self.number(keys.high));
         let samples = samples(self.get(keys.samples)).unwrap_or_default();
         Some(Timed { median_ns, interval_ns, samples })
+    }
+
+    /// How nothing is used, and where nobody runs, is no part of a case.
+    fn forget_what_means_nothing(&mut self) {
+        for (key, hangs_on_it) in [
+            ("use_share", &["use_kind", "delay_bytes"][..]),
+            ("victim_bytes", &["victim_walk", "victim_core", "retouch"][..]),
+        ] {
+            if self.number(key) == Some(0.0) {
+                for key in hangs_on_it {
+                    self.fields.entry(*key).and_modify(|value| *value = Value::Null);
+                }
+            }
+        }
     }
 
     fn check(&self, kind: Kind) -> Result<(), String> {
@@ -306,17 +310,17 @@ impl Case {
         {
             return Err(format!("{key} is {}, which is no time; measure again", self.get(key)));
         }
+        let is_time = |ns: &f64| *ns > 0.0 && ns.is_finite();
         match samples(self.get(keys.samples)) {
-            Some(_) => Ok(()),
-            None => Err(format!("{} holds something else than times; measure again", keys.samples)),
+            Some(samples) if samples.batches().iter().flatten().all(is_time) => Ok(()),
+            _ => Err(format!("{} holds something else than times; measure again", keys.samples)),
         }
     }
 }
 
 /// Samples by batch, or one batch without brackets of its own. `None` for anything else.
 pub(crate) fn samples(value: &Value) -> Option<Samples> {
-    let time = |value: &Value| value.as_f64().filter(|&ns| ns > 0.0 && ns.is_finite());
-    let batch = |value: &Value| value.as_array()?.iter().map(time).collect();
+    let batch = |value: &Value| value.as_array()?.iter().map(Value::as_f64).collect();
     match value {
         Value::Null => Some(Samples::default()),
         Value::Array(items) if items.iter().all(Value::is_array) => {
@@ -418,7 +422,7 @@ mod tests {
     fn names_and_values_carry_their_units() {
         let (_, _, cases, _) = parse(&whole(1, "bench", "cases", CASE)).unwrap();
         let keys = ["operation", "size_bytes", "pattern", "threads"];
-        assert_eq!(cases[0].described(&keys), "copy, size 64 B, threads 1");
+        assert_eq!(cases[0].described(&keys), "copy, 64 B, threads 1");
         assert_eq!(value("median_ns", &2.0.into()).for_people(), "2.00 ns");
         assert_eq!(value("share_of_limit", &0.5.into()).for_people(), "50 %");
         assert_eq!(samples(&serde_json::json!([[1.0, 2.0], [3.0]])).unwrap().count(), 3);

@@ -21,21 +21,21 @@ pub(super) fn run(machine: &Machine, args: &Compare, voice: &mut Voice) -> Resul
     let (a, b) = (Results::read(&args.a)?, Results::read(&args.b)?);
     if a.kind != b.kind {
         let (a, b) = (a.kind.command(), b.kind.command());
-        return Err(Failure::Files(format!(
+        return Err(Failure::Input(format!(
             "the first result is of {a}, the second of {b}; compare two of the same command"
         )));
     }
     warn_if_machines_differ(&a, &b, voice);
     let matches = matches(&a, &b, voice);
     if matches.iter().all(|row| row.comparison.is_none()) {
-        return Err(Failure::Files(
+        return Err(Failure::Input(
             "no case has a figure in both results; measure the same cases again, with the \
              arguments of the first result"
                 .into(),
         ));
     }
     if args.fail_on.is_some() && matches.iter().all(|row| row.change().is_none()) {
-        return Err(Failure::Files(
+        return Err(Failure::Input(
             "no case has samples enough to be judged; measure both again with more --samples and \
              --time"
                 .into(),

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 mod compare;
 mod list;
 mod machine;
+pub(crate) mod map;
 mod report;
 mod verdict;
 
@@ -52,11 +53,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Command::List) => list::run(&machine),
         Some(Command::Machine) => machine::run(&machine, &mut voice)?,
         Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice)?,
+        Some(Command::Map(map)) => map::run(&machine, map, &mut voice)?,
         Some(Command::Compare(compare)) => compare::run(&machine, compare, &mut voice)?,
         // A page is no record.
         Some(Command::Report(page)) => return report::run(page),
     };
-    export::write(&done.report, args.output.format)?;
+    export::write(&done.report, args.output.format, args.output.lines)?;
     Ok(done.exit_code())
 }
 

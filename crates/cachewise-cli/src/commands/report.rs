@@ -16,9 +16,8 @@ pub(super) fn run(args: &Report) -> Result<ExitCode, Failure> {
             out.write_all(page.as_bytes())?;
             out.flush()?;
         }
-        Some(path) => fs::write(path, page).map_err(|error| Failure::File {
-            path: path.clone(),
-            because: format!("cannot be written: {error}"),
+        Some(path) => fs::write(path, page).map_err(|error| {
+            Failure::Input(format!("{}: cannot be written: {error}", path.display()))
         })?,
     }
     Ok(ExitCode::SUCCESS)

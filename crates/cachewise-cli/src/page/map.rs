@@ -249,13 +249,24 @@ fn contest(cases: &[&Case]) -> Option<heat::Cell> {
     Some(heat::Cell { ratio: ratio.median, call, hint })
 }
 
-/// The statements that the map itself made.
+/// The verdicts that the map itself reached.
 fn break_even(others: &Fields) -> Vec<Element> {
-    let stored = others.get("break_even").and_then(serde_json::Value::as_array);
-    let said = |row: &serde_json::Value| row.get("statement")?.as_str().map(str::to_owned);
-    let statements: Vec<String> = stored.into_iter().flatten().filter_map(said).collect();
-    if statements.is_empty() {
-        return vec![element("p").text("The file holds no statements on that.")];
+    let stored = others.get("verdicts").and_then(serde_json::Value::as_array);
+    let said = |row: &serde_json::Value| {
+        let text = |key| row.get(key).and_then(serde_json::Value::as_str);
+        let what = element("strong").text(text("what")?);
+        Some(element("li").child(what).text(format_args!(": {}", text("verdict")?)))
+    };
+    let verdicts: Vec<Element> = stored.into_iter().flatten().filter_map(said).collect();
+    if verdicts.is_empty() {
+        let text = "The file holds no verdicts: they are in whole results, not in JSON lines.";
+        return vec![element("p").text(text)];
     }
-    vec![element("ul").children(statements.iter().map(|text| element("li").text(text)))]
+    vec![
+        element("p").text(
+            "Up to which share of the result that is used afterwards the best non-temporal variant \
+             wins the whole step, operation, use and bystander together.",
+        ),
+        element("ul").children(verdicts),
+    ]
 }

@@ -72,7 +72,9 @@ fn raw(value: &Value) -> String {
 }
 
 fn is_samples(value: &Value) -> bool {
-    value.is_array() && read_samples(value).is_some_and(|samples| samples.count() > 0)
+    let is_batch = |item: &Value| item.is_number() || item.is_array();
+    value.as_array().is_some_and(|items| items.iter().all(is_batch))
+        && read_samples(value).is_some()
 }
 
 /// The raw samples of each case, folded away on the screen.
@@ -81,26 +83,26 @@ pub(super) fn samples(results: &Results) -> Vec<Element> {
     let varying = if varying.is_empty() { vec!["variant"] } else { varying };
     let last = without(&varying, &["variant"]);
     let name = |case: &Case| format!("{}: {}", case.text("variant"), case.described(&last));
-    let rows = results.cases.iter().flat_map(|case| {
-        let sampled = case.fields.iter().filter(|(_, value)| is_samples(value));
-        sampled.map(move |(key, value)| {
-            element("tr")
-                .child(element("td").text(name(case)))
-                .child(element("td").text(key))
-                .child(element("td").class("samples").text(batches(value)))
-        })
-    });
-    let rows: Vec<Element> = rows.collect();
+    let key = results.kind.time().samples;
+    let sampled = results.cases.iter().filter(|case| is_samples(case.get(key)));
+    let row = |case: &Case| {
+        element("tr")
+            .child(element("td").text(name(case)))
+            .child(element("td").class("samples").text(batches(case.get(key))))
+    };
+    let rows: Vec<Element> = sampled.map(row).collect();
     if rows.is_empty() {
         return vec![element("p").text("The file holds none.")];
     }
-    let head =
-        ["case", "of", "samples"].map(|title| element("th").with("scope", "col").text(title));
+    let head = ["case", "samples"].map(|title| element("th").with("scope", "col").text(title));
     let table = element("table")
         .child(element("thead").child(element("tr").children(head)))
         .child(element("tbody").children(rows));
-    let text = "In nanoseconds, in the order in which they were taken; a bar parts batches, each in \
-                memory mapped anew.";
+    let text = format!(
+        "Of {}, in the order in which they were taken; a bar parts batches, each in memory mapped \
+         anew. Those of the parts, if there are any, are in the file.",
+        results.kind.time().median
+    );
     let summary = element("summary").text("All samples, case by case");
     vec![element("p").text(text), element("details").child(summary).child(scrolling(table))]
 }

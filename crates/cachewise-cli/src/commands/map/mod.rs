@@ -17,6 +17,7 @@ use cachewise_measure::contestant::LIBC;
 use cachewise_measure::counters::Counters;
 use cachewise_measure::map::{self, Axes, Axis, Cell, Measured, Progress, Status, Survey};
 use cachewise_measure::{Contestant, Error, Machine};
+pub(crate) use rows::CELLS;
 use rows::Row;
 use std::time::{Duration, Instant};
 
@@ -73,7 +74,7 @@ fn sections(known: &[Measured], seed: u64, voice: &mut Voice) -> Vec<Section> {
     let mut sections = vec![
         Section::list("verdicts", words::VERDICTS, words::verdicts(&lines)),
         Section::list("break_even", rows::BREAK_EVEN, lines.iter().cloned()),
-        Section::list("cells", rows::CELLS, rows),
+        Section::list("cells", CELLS, rows),
     ];
     // The cells are the cases: the first list, which is what goes line by line.
     sections.rotate_right(1);

@@ -1,5 +1,7 @@
 //! Recorded CPUs replayed through the reader, forged ones, and this machine.
 
+#[cfg(feature = "std")]
+mod arm;
 mod dumps;
 mod features;
 mod native;

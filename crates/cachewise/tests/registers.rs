@@ -7,19 +7,31 @@
 
 mod common;
 
-#[cfg(all(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7), unix, not(miri)))]
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
+    unix,
+    not(miri)
+))]
 #[cfg_attr(target_arch = "x86_64", path = "common/probe.rs")]
 #[cfg_attr(target_arch = "x86", path = "common/probe_x86.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "common/probe_aarch64.rs")]
 #[cfg_attr(target_arch = "arm", path = "common/probe_arm.rs")]
 mod probe;
 
-#[cfg(not(all(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7), unix, not(miri))))]
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
+    unix,
+    not(miri)
+)))]
 #[test]
 #[ignore = "needs an architecture with assembly, and native code"]
 fn registers() {}
 
-#[cfg(all(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7), unix, not(miri)))]
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
+    unix,
+    not(miri)
+))]
 mod native {
     use super::common::memory::Guarded;
     use super::common::{Handle, exclusive, for_each_variant, title};
@@ -31,12 +43,7 @@ mod native {
     /// # Safety
     ///
     /// As `Copier::copy_raw`; the handle copies.
-    unsafe extern "C" fn copy(
-        handle: *const Handle,
-        dst: *mut u8,
-        src: *const u8,
-        len: usize,
-    ) {
+    unsafe extern "C" fn copy(handle: *const Handle, dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         if let Handle::Copy(copier) = unsafe { &*handle } {
             // SAFETY: the caller's promise.
@@ -47,12 +54,7 @@ mod native {
     /// # Safety
     ///
     /// As `Clearer::fill_raw`; the value is the address of `value`.
-    unsafe extern "C" fn fill(
-        handle: *const Handle,
-        dst: *mut u8,
-        value: *const u8,
-        len: usize,
-    ) {
+    unsafe extern "C" fn fill(handle: *const Handle, dst: *mut u8, value: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         if let Handle::Clear(clearer) = unsafe { &*handle } {
             // SAFETY: the caller's promise.
@@ -63,12 +65,7 @@ mod native {
     /// # Safety
     ///
     /// As `copy_nontemporal_raw`.
-    unsafe extern "C" fn copy_public(
-        _: *const Handle,
-        dst: *mut u8,
-        src: *const u8,
-        len: usize,
-    ) {
+    unsafe extern "C" fn copy_public(_: *const Handle, dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         unsafe { cachewise::bytes::copy_nontemporal_raw(dst, src, len) }
     }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 /// 0 is done, and so is a reader who has seen enough. 1 is kept for a negative verdict that was
 /// asked for.
+pub(crate) const NEGATIVE: u8 = 1;
 pub(crate) const USAGE_OR_RUN: u8 = 2;
 const UNSUPPORTED: u8 = 3;
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -15,6 +16,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     Measure(Error),
     Write(io::Error),
+    /// An earlier result cannot be used; the text says why and what to do.
+    Input(String),
 }
 
 impl Failure {
@@ -33,6 +36,7 @@ impl Failure {
         match self {
             Self::Measure(Error::Stopped) => None,
             Self::Measure(error) => Some(error),
+            Self::Input(text) => Some(text),
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
             Self::Write(error) => Some(error),
         }

@@ -31,6 +31,14 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) key: &'static str,
     pub(crate) title: Option<&'static str>,
     pub(crate) value: fn(&R) -> Value,
+    /// Tells the row from others: two results of one case agree in it.
+    pub(crate) identifies: bool,
+}
+
+/// The same column, which identifies.
+pub(crate) const fn identifying<R>(column: Column<R>) -> Column<R> {
+    let Column { key, title, value, .. } = column;
+    Column { key, title, value, identifies: true }
 }
 
 /// A column for machines and people.
@@ -39,17 +47,17 @@ pub(crate) const fn shown<R>(
     title: &'static str,
     value: fn(&R) -> Value,
 ) -> Column<R> {
-    Column { key, title: Some(title), value }
+    Column { key, title: Some(title), value, identifies: false }
 }
 
 /// A column for people.
 pub(crate) const fn only_shown<R>(title: &'static str, value: fn(&R) -> Value) -> Column<R> {
-    Column { key: "", title: Some(title), value }
+    Column { key: "", title: Some(title), value, identifies: false }
 }
 
 /// A column for machines.
 pub(crate) const fn data<R>(key: &'static str, value: fn(&R) -> Value) -> Column<R> {
-    Column { key, title: None, value }
+    Column { key, title: None, value, identifies: false }
 }
 
 /// A column's name without its row type.
@@ -82,10 +90,18 @@ pub(crate) struct Object {
     pub(crate) fields: Vec<(Head, Value)>,
 }
 
+/// For people: lines that are left as they are.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    pub(crate) heading: String,
+    pub(crate) lines: Vec<String>,
+}
+
 #[derive(Debug)]
 pub(crate) enum Section {
     List(List),
     Object(Object),
+    Picture(Picture),
 }
 
 #[derive(Debug)]
@@ -113,6 +129,7 @@ impl Section {
         match self {
             Self::List(list) => list.key,
             Self::Object(object) => object.key,
+            Self::Picture(_) => "",
         }
     }
 
@@ -169,6 +186,10 @@ impl Value {
             Self::Ns(ns) => time(*ns),
             Self::GbPerS(rate) => three_digits(*rate),
             Self::Ratio(ratio) => format!("{ratio:.2}x"),
+            // A word per page is not nothing.
+            Self::Share(share) if (0.0005..0.01).contains(share) => {
+                format!("{:.1} %", share * 100.0)
+            }
             Self::Share(share) => format!("{:.0} %", share * 100.0),
             Self::Interval(low, high) => format!("{low:.2}-{high:.2}"),
             Self::Samples(samples) => samples.iter().map(Vec::len).sum::<usize>().to_string(),
@@ -208,6 +229,8 @@ mod tests {
             (Value::Ns(2.5e9), "2.50 s"),
             (Value::GbPerS(123.4), "123"),
             (Value::Share(0.873), "87 %"),
+            (Value::Share(0.002), "0.2 %"),
+            (Value::Share(0.0), "0 %"),
             (Value::Ratio(1.0449), "1.04x"),
             (Value::Missing, "-"),
         ] {

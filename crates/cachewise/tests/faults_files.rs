@@ -1,5 +1,5 @@
-//! Faults that come from files and pages: truncated while it is copied, beyond 4 GiB, no huge page to
-//! be had, poisoned (cases 6, 16, 17, 20).
+//! Faults that come from files and pages: truncated while copied, beyond 4 GiB, no huge page to be
+//! had, poisoned (cases 6, 16, 17, 20).
 
 mod common;
 

@@ -1,12 +1,16 @@
 //! One module per command. Each measures or asks, and makes a report of the answers.
 
-mod bench;
+pub(crate) mod bench;
+mod compare;
 mod list;
 mod machine;
+pub(crate) mod map;
+mod report;
 mod verdict;
 
 use crate::args::{Args, Command};
-use crate::failure::{Failure, INTERRUPTED, USAGE_OR_RUN};
+use crate::export;
+use crate::failure::{Failure, INTERRUPTED, NEGATIVE, USAGE_OR_RUN};
 use crate::record::{Column, Object, Report, Section, Value, data};
 use crate::size::Size;
 use crate::voice::Voice;
@@ -26,6 +30,8 @@ enum End {
     Errors,
     /// Ctrl-C; what was finished is in the report.
     Stopped,
+    /// The verdict that was asked for is negative.
+    Negative,
 }
 
 impl Done {
@@ -34,19 +40,26 @@ impl Done {
             End::Complete => ExitCode::SUCCESS,
             End::Errors => USAGE_OR_RUN.into(),
             End::Stopped => INTERRUPTED.into(),
+            End::Negative => NEGATIVE.into(),
         }
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut voice = Voice::new(&args.output);
     let machine = Machine::detect();
-    match &args.command {
-        None => verdict::run(&machine, &args.quick, &mut voice),
-        Some(Command::List) => Ok(list::run(&machine)),
-        Some(Command::Machine) => machine::run(&machine, &mut voice),
-        Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice),
-    }
+    let done = match &args.command {
+        None => verdict::run(&machine, &args.quick, &mut voice)?,
+        Some(Command::List) => list::run(&machine),
+        Some(Command::Machine) => machine::run(&machine, &mut voice)?,
+        Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice)?,
+        Some(Command::Map(map)) => map::run(&machine, map, &mut voice)?,
+        Some(Command::Compare(compare)) => compare::run(&machine, compare, &mut voice)?,
+        // A page is no record.
+        Some(Command::Report(page)) => return report::run(page),
+    };
+    export::write(&done.report, args.output.format, args.output.lines)?;
+    Ok(done.exit_code())
 }
 
 /// The common head's machine: enough to see that two results come from different ones.

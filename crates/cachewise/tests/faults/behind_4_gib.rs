@@ -34,8 +34,10 @@ fn a_fault_behind_4_gib() {
     file.write_all_at(&pattern, 0).expect("a file in memory can be written");
     let other = memory_file(SMALL);
     let reserve = |file: &File| {
-        let (len, flags) =
-            (AT + BEHIND + 2 * SMALL, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+        let (len, flags) = (
+            AT + BEHIND + 2 * SMALL,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+        );
         // SAFETY: a new mapping, at an address of the kernel's choice.
         let first = unsafe { libc::mmap(null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
         assert!(first != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());

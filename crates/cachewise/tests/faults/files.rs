@@ -147,10 +147,65 @@ fn a_huge_page_that_cannot_be_had() {
                 }
             };
             let (side, cause) = (Side::Destination, Cause::BeyondEndOfFile);
-            check_result(&title(variant), src.len(), Some(Stop { copied: at, side, cause }), result, &at);
+            let stop = Stop { copied: at, side, cause };
+            check_result(&title(variant), src.len(), Some(stop), result, &at);
         }
     });
     unmap(first, 3 * HUGE);
+}
+
+/// A page whose key the thread has locked: another cause, found as exactly.
+#[test]
+fn a_page_behind_a_protection_key() {
+    // From pkey_alloc(2); not in the libc crate for every C library.
+    const DISABLE_ACCESS: usize = 1;
+    const DISABLE_WRITE: usize = 2;
+    fallible::install().expect("the handlers can be installed");
+    let mut other = vec![3_u8; 2 * PAGE];
+    for rights in [DISABLE_ACCESS, DISABLE_WRITE] {
+        // SAFETY: no memory is involved.
+        let key = unsafe { libc::syscall(libc::SYS_pkey_alloc, 0, rights) };
+        if key < 0 {
+            let error = std::io::Error::last_os_error();
+            say!("cannot run here: protection keys; pkey_alloc: {error}");
+            return;
+        }
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping.
+        let first = unsafe { libc::mmap(null_mut(), 2 * PAGE, BOTH, flags, -1, 0) };
+        assert!(first != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
+        let edge = first.cast::<u8>().wrapping_add(PAGE);
+        // SAFETY: a page of our own.
+        let result = unsafe { libc::syscall(libc::SYS_pkey_mprotect, edge, PAGE, BOTH, key) };
+        assert_eq!(result, 0, "pkey_mprotect: {}", std::io::Error::last_os_error());
+        for_each_variant(Variant::recoverable, |variant| {
+            for at in [0, 9, 300] {
+                let (here, there, len) = (edge.wrapping_sub(at), other.as_mut_ptr(), at + 500);
+                let stop = |side| Some(Stop { copied: at, side, cause: Cause::ProtectionKey });
+                let subject = title(variant);
+                match Handle::of(variant) {
+                    Handle::Copy(copier) => {
+                        // SAFETY: what may be touched is ours.
+                        let read = unsafe { copier.try_copy_raw(there, here, len) };
+                        let readable = rights == DISABLE_WRITE;
+                        let stop_read = stop(Side::Source).filter(|_| !readable);
+                        check_result(&subject, len, stop_read, read, &at);
+                        // SAFETY: as above.
+                        let write = unsafe { copier.try_copy_raw(here, there, len) };
+                        check_result(&subject, len, stop(Side::Destination), write, &at);
+                    }
+                    Handle::Clear(clearer) => {
+                        // SAFETY: as above.
+                        let write = unsafe { clearer.try_fill_raw(here, 0, len) };
+                        check_result(&subject, len, stop(Side::Destination), write, &at);
+                    }
+                }
+            }
+        });
+        unmap(first.cast(), 2 * PAGE);
+        // SAFETY: no memory is behind the key any more.
+        unsafe { libc::syscall(libc::SYS_pkey_free, key) };
+    }
 }
 
 /// The example of the documentation, by cargo, which has just built it or does so.
@@ -165,5 +220,6 @@ fn the_example_lives() {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
     assert!(out.contains("the source is beyond the end of its file"), "{out}");
-    assert!(out.ends_with("from now on to byte 20000768, the end of its page\nand lives\n"), "{out}");
+    let end = "from now on to byte 20000768, the end of its page\nand lives\n";
+    assert!(out.ends_with(end), "{out}");
 }

@@ -112,8 +112,9 @@ const SSE2: Features = Features::SSE2;
 const AVX: Features = Features::AVX;
 const MMXEXT: Features = Features::MMX.union(Features::MMXEXT);
 
-/// The registry's rows. Unmeasured, the wider registers are preferred and the simpler loop. MMX and
-/// the string instructions are for who asks or measures.
+/// The registry's rows. Unmeasured, the wider registers are preferred and the simpler loop; MMX only
+/// where nothing else goes around the cache, on a K7 (seeds row M12). The string instructions are
+/// for who asks or measures.
 pub(crate) static ROWS: &[Variant] = &[
     ordered!(copy "rep_movsb", Implementation, General).once(Always),
     ordered!(copy "rep_movsd", Implementation, General).once(Always),
@@ -123,14 +124,14 @@ pub(crate) static ROWS: &[Variant] = &[
     ordered!(copy "sse2_prefetchnta", Temporal, Vector).needs(SSE2).once(Pages).prefetches(Nta),
     ordered!(copy "avx", Temporal, Vector).needs(AVX).once(Pages).preferred(4),
     ordered!(copy "avx_prefetchnta", Temporal, Vector).needs(AVX).once(Pages).prefetches(Nta),
-    nontemporal!(copy "movnti", General).needs(Features::MOVNTI).preferred(1),
+    nontemporal!(copy "movnti", General).needs(Features::MOVNTI).preferred(2),
     nontemporal!(copy "movnti_prefetchnta", General).needs(Features::MOVNTI).prefetches(Nta),
-    nontemporal!(copy "mmx_movntq", Mmx).needs(MMXEXT),
+    nontemporal!(copy "mmx_movntq", Mmx).needs(MMXEXT).preferred(1),
     nontemporal!(copy "mmx_movntq_prefetchnta", Mmx).needs(MMXEXT).prefetches(Nta),
-    nontemporal!(copy "movntps", Vector).needs(SSE).preferred(2),
+    nontemporal!(copy "movntps", Vector).needs(SSE).preferred(3),
     nontemporal!(copy "movntps_prefetchnta", Vector).needs(SSE).prefetches(Nta),
-    nontemporal!(copy "movntdq", Vector).needs(SSE2).preferred(3),
-    nontemporal!(copy "avx_nt", Vector).needs(AVX).preferred(4),
+    nontemporal!(copy "movntdq", Vector).needs(SSE2).preferred(4),
+    nontemporal!(copy "avx_nt", Vector).needs(AVX).preferred(5),
     nontemporal!(copy "avx_nt_prefetchnta", Vector).needs(AVX).prefetches(Nta),
     portable::COPY,
     ordered!(clear "rep_stosb", Implementation, General).once(Always),
@@ -139,10 +140,10 @@ pub(crate) static ROWS: &[Variant] = &[
     ordered!(clear "sse2_once", Temporal, Vector).needs(SSE2).once(Always).preferred(2),
     ordered!(clear "sse2", Temporal, Vector).needs(SSE2).once(Pages).preferred(3),
     ordered!(clear "avx", Temporal, Vector).needs(AVX).once(Pages).preferred(4),
-    nontemporal!(clear "movnti", General).needs(Features::MOVNTI).preferred(1),
-    nontemporal!(clear "mmx_movntq", Mmx).needs(MMXEXT),
-    nontemporal!(clear "movntps", Vector).needs(SSE).preferred(2),
-    nontemporal!(clear "movntdq", Vector).needs(SSE2).preferred(3),
-    nontemporal!(clear "avx_nt", Vector).needs(AVX).preferred(4),
+    nontemporal!(clear "movnti", General).needs(Features::MOVNTI).preferred(2),
+    nontemporal!(clear "mmx_movntq", Mmx).needs(MMXEXT).preferred(1),
+    nontemporal!(clear "movntps", Vector).needs(SSE).preferred(3),
+    nontemporal!(clear "movntdq", Vector).needs(SSE2).preferred(4),
+    nontemporal!(clear "avx_nt", Vector).needs(AVX).preferred(5),
     portable::CLEAR,
 ];

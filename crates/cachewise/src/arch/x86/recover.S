@@ -10,41 +10,33 @@
 # extensions to MMX has no `sfence`.
 #
 # The handler may say more, and a kernel's need not: bit 31 of eax means poisoned memory, which is
-# not touched again (so no block may have 2 GiB); ebp is the cause, passed on to the caller above
-# the side.
+# not touched again, and bit 30 that it was to be written (so no block may have 1 GiB); ebp is the
+# cause, passed on to the caller above the side.
 
-# From `rep movsb`, ecx elements left.
-cw_begin_inside fault_rep_movsb
-    mov edx, ecx
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy
-cw_end fault_rep_movsb
+# From a string instruction: ecx elements of \width bytes and the odd bytes of the length are left.
+.macro cw_fault_rep name, width, next
+cw_begin_inside \name
+    and edx, \width - 1
+    lea edx, [edx + \width * ecx]
+    jmp cachewise_{major}_{minor}_{patch}_\next
+cw_end \name
+.endm
 
-# From `rep movsd`, ecx elements and the odd bytes of the length left.
-cw_begin_inside fault_rep_movsd
-    and edx, 3
-    lea edx, [edx + 4 * ecx]
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy
-cw_end fault_rep_movsd
+# From a routine that has something to settle first: registers to leave in a clean state, stores to
+# fence.
+.macro cw_fault_leaving name, leave, next
+cw_begin_inside \name
+    \leave
+    jmp cachewise_{major}_{minor}_{patch}_\next
+cw_end \name
+.endm
 
-cw_begin_inside fault_copy_avx
-    vzeroupper
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy
-cw_end fault_copy_avx
-
-cw_begin_inside fault_copy_avx_nt
-    vzeroupper
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy_nt
-cw_end fault_copy_avx_nt
-
-cw_begin_inside fault_copy_mmx_nt
-    emms
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy_nt
-cw_end fault_copy_mmx_nt
-
-cw_begin_inside fault_copy_nt
-    sfence
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy
-cw_end fault_copy_nt
+cw_fault_rep fault_rep_movsb, 1, fault_copy
+cw_fault_rep fault_rep_movsd, 4, fault_copy
+cw_fault_leaving fault_copy_avx, vzeroupper, fault_copy
+cw_fault_leaving fault_copy_avx_nt, vzeroupper, fault_copy_nt
+cw_fault_leaving fault_copy_mmx_nt, emms, fault_copy_nt
+cw_fault_leaving fault_copy_nt, sfence, fault_copy
 
 cw_begin_inside fault_copy
     btr eax, 31
@@ -85,9 +77,13 @@ cw_label retry_copy_bytes
 5:  mov eax, edx
     xor edx, edx
     cw_leave
-6:  sub edx, eax
+6:  btr eax, 30
+    mov ecx, {source} | ({poison} << {cause_shift})
+    jnc 7f
+    mov ecx, {destination} | ({poison} << {cause_shift})
+7:  sub edx, eax
     mov eax, edx
-    mov edx, {source} | ({poison} << {cause_shift})
+    mov edx, ecx
     cw_leave
 cw_end fault_copy
 
@@ -107,36 +103,12 @@ cw_begin_inside destination_failed
     cw_leave
 cw_end destination_failed
 
-cw_begin_inside fault_rep_stosb
-    mov edx, ecx
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear
-cw_end fault_rep_stosb
-
-cw_begin_inside fault_rep_stosd
-    and edx, 3
-    lea edx, [edx + 4 * ecx]
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear
-cw_end fault_rep_stosd
-
-cw_begin_inside fault_clear_avx
-    vzeroupper
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear
-cw_end fault_clear_avx
-
-cw_begin_inside fault_clear_avx_nt
-    vzeroupper
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear_nt
-cw_end fault_clear_avx_nt
-
-cw_begin_inside fault_clear_mmx_nt
-    emms
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear_nt
-cw_end fault_clear_mmx_nt
-
-cw_begin_inside fault_clear_nt
-    sfence
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear
-cw_end fault_clear_nt
+cw_fault_rep fault_rep_stosb, 1, fault_clear
+cw_fault_rep fault_rep_stosd, 4, fault_clear
+cw_fault_leaving fault_clear_avx, vzeroupper, fault_clear
+cw_fault_leaving fault_clear_avx_nt, vzeroupper, fault_clear_nt
+cw_fault_leaving fault_clear_mmx_nt, emms, fault_clear_nt
+cw_fault_leaving fault_clear_nt, sfence, fault_clear
 
 cw_begin_inside fault_clear
     btr eax, 31
@@ -174,7 +146,8 @@ cw_label retry_clear_bytes
 5:  mov eax, edx
     xor edx, edx
     cw_leave
-6:  sub edx, eax
+6:  btr eax, 30
+    sub edx, eax
     mov eax, edx
     mov edx, {destination} | ({poison} << {cause_shift})
     cw_leave

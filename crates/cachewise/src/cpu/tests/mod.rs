@@ -2,6 +2,8 @@
 
 #[cfg(feature = "std")]
 mod arm;
+#[cfg(all(target_arch = "x86", not(cachewise_portable)))]
+mod defaults;
 mod dumps;
 mod features;
 mod native;

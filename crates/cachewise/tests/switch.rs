@@ -256,9 +256,9 @@ fn environment() {}
 /// The environment, each time in a new process: this very test binary, told to run `child` alone.
 #[cfg(all(feature = "std", not(miri)))]
 mod environment {
+    use super::common::this_binary;
     use super::*;
     use std::ffi::OsStr;
-    use std::process::Command;
 
     /// Set for the child: it prints what holds after `init`.
     const CHILD: &str = "CACHEWISE_TEST_CHILD";
@@ -297,7 +297,7 @@ mod environment {
     }
 
     fn run<V: AsRef<OsStr>>(variables: &[(&str, V)]) -> Report {
-        let mut command = Command::new(std::env::current_exe().expect("this binary's path"));
+        let mut command = this_binary();
         command.args(["--exact", "environment::child", "--ignored", "--nocapture"]);
         for inherited in ["FORCE", "DISABLE", "NT_THRESHOLD", "PROFILE"] {
             command.env_remove(format!("CACHEWISE_{inherited}"));

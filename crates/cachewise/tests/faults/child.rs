@@ -10,13 +10,11 @@
     reason = "each test binary uses its own part of this"
 )]
 
-use std::ffi::OsString;
+use crate::common::this_binary;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 
 const ROLE: &str = "CACHEWISE_TEST_CHILD";
-/// What starts this binary where the system cannot: an emulator and its arguments.
-const RUNNER: &str = "CACHEWISE_TEST_RUNNER";
 
 /// `scenario!(name, { in the child }, |ended| { in the parent });` is a test.
 macro_rules! scenario {
@@ -71,11 +69,7 @@ pub fn is(path: &str) -> bool {
 }
 
 pub fn spawn(path: &str) -> Ended {
-    let this = std::env::current_exe().expect("this binary's path");
-    let runner = std::env::var(RUNNER).unwrap_or_default();
-    let mut words = runner.split_whitespace().map(OsString::from).chain([this.into()]);
-    let output = Command::new(words.next().expect("at least this binary"))
-        .args(words)
+    let output = this_binary()
         .args(["--exact", path, "--nocapture", "--test-threads=1"])
         .env(ROLE, path)
         .stdin(Stdio::null())

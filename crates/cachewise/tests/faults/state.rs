@@ -1,7 +1,7 @@
 //! What is as before after a recovery: registers, modes, masks (case 22).
 
 use crate::child::{handle, mask_bits, scenario};
-use crate::common::{Handle, available, title};
+use crate::common::{Handle, available, is_small, title};
 use crate::probe::{Called, Probe, vector_bytes};
 use crate::say;
 use crate::stage::{Area, Kind, PAGE};
@@ -283,7 +283,7 @@ scenario!(
         let mut other = vec![0_u8; 1000];
         let before = state();
         let mut done = 0;
-        while done < RECOVERIES {
+        while done < if is_small() { RECOVERIES / 10 } else { RECOVERIES } {
             for variant in recoverable() {
                 // SAFETY: what exists is ours.
                 let result = unsafe {

@@ -5,8 +5,8 @@ use crate::record::{Column, Grouped, Value, data, only_shown, shown};
 use crate::size::Size;
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::map::{
-    BreakEven, Cell, Core, Crossing, Figures, Finding, Measured, Outcome, Share, Side, Status,
-    Times, UseKind, Victim,
+    BreakEven, Cell, Core, Crossing, Figures, Finding, Measured, Misses, Outcome, Share, Side,
+    Status, Times, UseKind, Victim,
 };
 use cachewise_measure::stats::{Estimate, Samples};
 
@@ -52,6 +52,22 @@ impl Row {
         Value::or_missing(self.ratio.map(end), Value::Ratio)
     }
 
+    /// Of the last-level cache per step; missing where there are no counters, since then all are 0.
+    fn misses(&self, part: fn(&Misses) -> &Samples) -> Value {
+        let Misses { op, used, victim } = &self.times.misses;
+        let counted =
+            [op, used, victim].into_iter().any(|s| s.batches().concat().iter().any(|&n| n > 0.0));
+        let misses = part(&self.times.misses).median().filter(|_| counted);
+        Value::or_missing(misses, |misses| Value::Count(misses.round() as u64))
+    }
+
+    fn misses_samples(&self, part: fn(&Misses) -> &Samples) -> Value {
+        match self.misses(part) {
+            Value::Missing => Value::Missing,
+            _ => Value::Samples(part(&self.times.misses).batches().to_vec()),
+        }
+    }
+
     fn samples(&self, part: fn(&Times) -> &Samples) -> Value {
         match self.status {
             Status::Ok => Value::Samples(part(&self.times).batches().to_vec()),
@@ -92,6 +108,9 @@ pub(super) const CELLS: &[Column<Row>] = &[
     data("whole_low_ns", |r| r.ns(|f| f.whole.low)),
     data("whole_high_ns", |r| r.ns(|f| f.whole.high)),
     shown("unattributed_ns", "rest", |r| r.ns(|f| f.unattributed_ns)),
+    data("op_misses", |r| r.misses(|m| &m.op)),
+    data("use_misses", |r| r.misses(|m| &m.used)),
+    data("victim_misses", |r| r.misses(|m| &m.victim)),
     data("against", |_| Value::text(LIBC)),
     data("ratio", |r| r.ratio(|e| e.median)),
     only_shown("libc", |r| match r.status {
@@ -110,6 +129,9 @@ pub(super) const CELLS: &[Column<Row>] = &[
     data("use_baseline_samples_ns", |r| r.samples(|t| &t.use_baseline)),
     data("victim_samples_ns", |r| r.samples(|t| &t.victim)),
     data("victim_baseline_samples_ns", |r| r.samples(|t| &t.victim_baseline)),
+    data("op_misses_samples", |r| r.misses_samples(|m| &m.op)),
+    data("use_misses_samples", |r| r.misses_samples(|m| &m.used)),
+    data("victim_misses_samples", |r| r.misses_samples(|m| &m.victim)),
 ];
 
 impl Grouped for Row {

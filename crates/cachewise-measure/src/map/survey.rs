@@ -2,8 +2,9 @@
 //! is close.
 //!
 //! - Contenders are chosen per kind of memory (operation, size, source, pages, threads) among all
-//!   rows of the registry by a few samples of two cells, nothing used and all used: the best of
-//!   each kind of store, and the best of the rest. libc always takes part.
+//!   rows of the registry by a few samples of three cells, nothing used, all used, nothing used
+//!   beside a bystander: the best of each kind of store, and the best of the rest. libc always
+//!   takes part.
 //! - Each cell gets a few samples. Then what is left of the time goes where the sides are close:
 //!   shares between two where the winner changes, and more samples where the ratio is near 1.
 
@@ -15,6 +16,7 @@ use crate::contestant::{Contestant, LIBC};
 use crate::{Effort, Error, Machine, Stop};
 use cachewise::variant::Store;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -94,6 +96,9 @@ impl Survey<'_> {
         for round in 0..REFINEMENTS {
             if round > 0 {
                 until = started + self.time;
+                if Instant::now() > until {
+                    break;
+                }
                 pending = self.close(known);
                 if pending.is_empty() {
                     break;
@@ -127,15 +132,18 @@ impl Survey<'_> {
                 break;
             }
             let soil = group[0].soil();
-            if !contenders.contains_key(&soil) {
-                tell(Progress::Choosing(&group[0]));
-                match self.contenders(&group[0]) {
-                    Ok(names) => contenders.insert(soil, names),
-                    Err(Error::Stopped) => break,
-                    // The cells of this soil will meet the same and say so.
-                    Err(_) => contenders.insert(soil, vec![LIBC.to_owned()]),
-                };
-            }
+            let names = match contenders.entry(soil) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    tell(Progress::Choosing(&group[0]));
+                    match self.contenders(&group[0]) {
+                        Ok(names) => unknown.insert(names),
+                        Err(Error::Stopped) => break,
+                        // The cells of this soil will meet the same and say so.
+                        Err(_) => unknown.insert(vec![LIBC.to_owned()]),
+                    }
+                }
+            };
             tell(Progress::Measuring(&group[0], group.len(), left));
             let share = group.len() as f64 / left as f64;
             let effort = Effort {
@@ -144,7 +152,6 @@ impl Survey<'_> {
                 rounds_min: ROUNDS_MIN,
                 seed: self.seed ^ (known.len() as u64) << 32,
             };
-            let names = contenders.get(&soil).map_or(&[][..], Vec::as_slice);
             let field: Vec<&Contestant> =
                 self.field.iter().filter(|who| names.iter().any(|n| n == who.name())).collect();
             match measure(self.machine, group, &field, &effort, self.stop) {
@@ -174,10 +181,13 @@ impl Survey<'_> {
             victim: Victim::NONE,
             ..*like
         };
-        let all_used = Cell { used: Share::ALL, ..unused };
+        let mut cells = vec![unused, Cell { used: Share::ALL, ..unused }];
+        let of_soil = self.cells.iter().filter(|cell| cell.soil() == like.soil());
+        let mut victims = of_soil.map(|cell| cell.victim).filter(|victim| *victim != Victim::NONE);
+        cells.extend(victims.next().map(|victim| Cell { victim, ..unused }));
         let effort = Effort { samples: 3, time: Duration::ZERO, rounds_min: 1, seed: self.seed };
         let field: Vec<&Contestant> = self.field.iter().collect();
-        let screened = measure(self.machine, &[unused, all_used], &field, &effort, self.stop)?;
+        let screened = measure(self.machine, &cells, &field, &effort, self.stop)?;
         let kind = |name: &str| {
             let who = self.field.iter().find(|who| who.name() == name)?;
             who.registry_row().map(|row| row.store())

@@ -15,9 +15,10 @@ use crate::voice::Voice;
 use cachewise::variant::{self, Operation};
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::counters::Counters;
-use cachewise_measure::map::{self, Axes, Axis, Cell, Measured, Progress, Status, Survey};
-use cachewise_measure::{Contestant, Error, Machine};
-pub(crate) use rows::CELLS;
+use cachewise_measure::map::{
+    self, Axes, Axis, Cell, Core, Measured, Progress, Status, Survey, UseKind, Walk,
+};
+use cachewise_measure::{Contestant, Error, Machine, Page, Temperature};
 use rows::Row;
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,7 @@ pub(super) fn run(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Do
         stop: &stop,
     };
     let planned = survey.cells.iter().filter(|cell| !known.iter().any(|m| m.cell == **cell));
-    let mut teller = Teller::new(planned.count(), voice);
+    let mut teller = Teller::new(planned.count(), effort.time, voice);
     let ended = survey.run(&mut known, &mut |progress| teller.tell(progress))?;
     voice.end();
     let end = match ended {
@@ -63,8 +64,20 @@ pub(super) fn run(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Do
     Ok(Done { report: report("map", machine, sections), end })
 }
 
+/// From the smallest and plainest, so that neighbours in a table are neighbours in the map. The
+/// plan's order is another: the most telling first.
+fn order(cell: &Cell) -> impl Ord + use<> {
+    let Cell { size_bytes, source, page, threads, victim, .. } = *cell;
+    let soil = (source == Temperature::Hot, page == Page::Huge, threads, size_bytes);
+    let victim = (victim.core == Core::Other, victim.walk == Walk::Independent, victim.bytes);
+    (soil, cell.use_kind == UseKind::Write, cell.delay_bytes, victim, cell.used)
+}
+
 fn sections(known: &[Measured], seed: u64, voice: &mut Voice) -> Vec<Section> {
-    let lines = map::break_even(known, seed);
+    let mut lines = map::break_even(known, seed);
+    lines.sort_by_key(|line| order(&line.line));
+    let mut known: Vec<&Measured> = known.iter().collect();
+    known.sort_by_key(|measured| order(&measured.cell));
     let rows: Vec<Row> = known.iter().flat_map(|measured| Row::all(measured, seed)).collect();
     for row in &rows {
         if let (Status::Error | Status::Skipped, Some(because)) = (row.status, &row.because) {
@@ -74,11 +87,11 @@ fn sections(known: &[Measured], seed: u64, voice: &mut Voice) -> Vec<Section> {
     let mut sections = vec![
         Section::list("verdicts", words::VERDICTS, words::verdicts(&lines)),
         Section::list("break_even", rows::BREAK_EVEN, lines.iter().cloned()),
-        Section::list("cells", CELLS, rows),
+        Section::list("cells", rows::CELLS, rows),
     ];
     // The cells are the cases: the first list, which is what goes line by line.
     sections.rotate_right(1);
-    let pictures = heat::pictures(known, seed);
+    let pictures = heat::pictures(&known, seed);
     sections.splice(0..0, pictures);
     sections
 }
@@ -159,14 +172,16 @@ fn notes(machine: &Machine, args: &Map, voice: &mut Voice) {
 struct Teller<'a> {
     voice: &'a mut Voice,
     started: Instant,
+    /// What the survey was given.
+    time: Duration,
     done: usize,
     planned: usize,
 }
 
 impl<'a> Teller<'a> {
-    fn new(planned: usize, voice: &'a mut Voice) -> Self {
+    fn new(planned: usize, time: Duration, voice: &'a mut Voice) -> Self {
         voice.begin(planned);
-        Self { voice, started: Instant::now(), done: 0, planned }
+        Self { voice, started: Instant::now(), time, done: 0, planned }
     }
 
     fn tell(&mut self, progress: Progress) {
@@ -177,7 +192,8 @@ impl<'a> Teller<'a> {
             Progress::Measuring(like, count, _) => {
                 let left = self.planned.saturating_sub(self.done);
                 let each = self.started.elapsed().checked_div(self.done as u32);
-                let rest = each.map(|each| each * left as u32);
+                let given = self.time.saturating_sub(self.started.elapsed());
+                let rest = each.map(|each| (each * left as u32).min(given));
                 let rest =
                     rest.map_or(String::new(), |rest| format!(", about {} left", time(rest)));
                 let (done, planned) = (self.done, self.planned);
@@ -210,7 +226,7 @@ fn soil(cell: &Cell) -> String {
     if cell.operation == Operation::Copy {
         text += &format!(", {} source", cell.source);
     }
-    if cell.page != cachewise_measure::Page::Base {
+    if cell.page != Page::Base {
         text += &format!(", {} pages", cell.page);
     }
     if cell.threads != 1 {

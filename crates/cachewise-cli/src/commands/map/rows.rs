@@ -1,17 +1,17 @@
 //! The columns of `map`'s lists.
 
 use super::{soil, words};
-use crate::record::{Column, Grouped, Value, data, identifying, only_shown, shown};
+use crate::record::{Column, Grouped, Value, data, only_shown, shown};
 use crate::size::Size;
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::map::{
-    BreakEven, Cell, Core, Crossing, Figures, Finding, Measured, Outcome, Share, Side, Status,
-    Times,
+    BreakEven, Cell, Core, Crossing, Figures, Finding, Measured, Misses, Outcome, Share, Side,
+    Status, Times, UseKind, Victim,
 };
 use cachewise_measure::stats::{Estimate, Samples};
 
 /// One contender in one cell.
-pub(crate) struct Row {
+pub(super) struct Row {
     pub(super) cell: Cell,
     pub(super) variant: String,
     pub(super) status: Status,
@@ -52,6 +52,22 @@ impl Row {
         Value::or_missing(self.ratio.map(end), Value::Ratio)
     }
 
+    /// Of the last-level cache per step; missing where there are no counters, since then all are 0.
+    fn misses(&self, part: fn(&Misses) -> &Samples) -> Value {
+        let Misses { op, used, victim } = &self.times.misses;
+        let counted =
+            [op, used, victim].into_iter().any(|s| s.batches().concat().iter().any(|&n| n > 0.0));
+        let misses = part(&self.times.misses).median().filter(|_| counted);
+        Value::or_missing(misses, |misses| Value::Count(misses.round() as u64))
+    }
+
+    fn misses_samples(&self, part: fn(&Misses) -> &Samples) -> Value {
+        match self.misses(part) {
+            Value::Missing => Value::Missing,
+            _ => Value::Samples(part(&self.times.misses).batches().to_vec()),
+        }
+    }
+
     fn samples(&self, part: fn(&Times) -> &Samples) -> Value {
         match self.status {
             Status::Ok => Value::Samples(part(&self.times).batches().to_vec()),
@@ -60,22 +76,25 @@ impl Row {
     }
 }
 
-pub(crate) const CELLS: &[Column<Row>] = &[
-    identifying(data("operation", |r| Value::text(r.cell.operation))),
-    identifying(data("size_bytes", |r| Value::Bytes(r.cell.size_bytes))),
-    identifying(data("use_share", |r| Value::Share(r.cell.used.as_f64()))),
+pub(super) const CELLS: &[Column<Row>] = &[
+    data("operation", |r| Value::text(r.cell.operation)),
+    data("size_bytes", |r| Value::Bytes(r.cell.size_bytes)),
+    data("use_share", |r| Value::Share(r.cell.used.as_f64())),
     only_shown("used", |r| Value::text(used(&r.cell))),
-    identifying(data("use_kind", |r| Value::text(r.cell.use_kind))),
-    identifying(data("delay_bytes", |r| Value::Bytes(r.cell.delay_bytes))),
-    identifying(data("victim_bytes", |r| Value::Bytes(r.cell.victim.bytes))),
-    only_shown("victim", |r| Value::text(victim(&r.cell))),
-    identifying(data("victim_walk", |r| Value::text(r.cell.victim.walk))),
-    identifying(data("victim_core", |r| Value::text(r.cell.victim.core))),
-    identifying(data("retouch", |r| Value::Count(r.cell.victim.retouch.into()))),
-    identifying(data("source", |r| Value::text(r.cell.source))),
-    identifying(data("page", |r| Value::text(r.cell.page))),
-    identifying(data("threads", |r| Value::Count(r.cell.threads as u64))),
-    identifying(shown("variant", "variant", |r| Value::text(&r.variant))),
+    data("use_kind", |r| Value::text(r.cell.use_kind)),
+    data("delay_bytes", |r| Value::Bytes(r.cell.delay_bytes)),
+    data("victim_bytes", |r| Value::Bytes(r.cell.victim.bytes)),
+    only_shown("victim", |r| match r.cell.victim.bytes {
+        0 => Value::Missing,
+        bytes => Value::Bytes(bytes),
+    }),
+    data("victim_walk", |r| Value::text(r.cell.victim.walk)),
+    data("victim_core", |r| Value::text(r.cell.victim.core)),
+    data("retouch", |r| Value::Count(r.cell.victim.retouch.into())),
+    data("source", |r| Value::text(r.cell.source)),
+    data("page", |r| Value::text(r.cell.page)),
+    data("threads", |r| Value::Count(r.cell.threads as u64)),
+    shown("variant", "variant", |r| Value::text(&r.variant)),
     shown("op_ns", "op", |r| r.ns(|f| f.op_ns)),
     data("delay_ns", |r| r.ns(|f| f.delay_ns)),
     data("use_ns", |r| r.ns(|f| f.use_ns)),
@@ -89,6 +108,9 @@ pub(crate) const CELLS: &[Column<Row>] = &[
     data("whole_low_ns", |r| r.ns(|f| f.whole.low)),
     data("whole_high_ns", |r| r.ns(|f| f.whole.high)),
     shown("unattributed_ns", "rest", |r| r.ns(|f| f.unattributed_ns)),
+    data("op_misses", |r| r.misses(|m| &m.op)),
+    data("use_misses", |r| r.misses(|m| &m.used)),
+    data("victim_misses", |r| r.misses(|m| &m.victim)),
     data("against", |_| Value::text(LIBC)),
     data("ratio", |r| r.ratio(|e| e.median)),
     only_shown("libc", |r| match r.status {
@@ -107,16 +129,25 @@ pub(crate) const CELLS: &[Column<Row>] = &[
     data("use_baseline_samples_ns", |r| r.samples(|t| &t.use_baseline)),
     data("victim_samples_ns", |r| r.samples(|t| &t.victim)),
     data("victim_baseline_samples_ns", |r| r.samples(|t| &t.victim_baseline)),
+    data("op_misses_samples", |r| r.misses_samples(|m| &m.op)),
+    data("use_misses_samples", |r| r.misses_samples(|m| &m.used)),
+    data("victim_misses_samples", |r| r.misses_samples(|m| &m.victim)),
 ];
 
 impl Grouped for Row {
     fn group(&self) -> String {
-        let mut text = soil(&self.cell);
-        if self.cell.delay_bytes > 0 {
-            text += &format!(", used after {} of traffic", Size(self.cell.delay_bytes));
+        let Cell { use_kind, delay_bytes, victim, .. } = self.cell;
+        let used = if use_kind == UseKind::Read { "read" } else { "written" };
+        let mut text = format!("{}; {used}", soil(&self.cell));
+        match delay_bytes {
+            0 => text += " at once",
+            bytes => text += &format!(" after {} of traffic", Size(bytes)),
         }
-        if self.cell.victim.retouch > 1 {
-            text += &format!(", {} retouches", self.cell.victim.retouch);
+        if victim != Victim::NONE {
+            text += &format!("; bystander {}, {} core", victim.walk, victim.core);
+        }
+        if victim.retouch > 1 {
+            text += &format!(", {} times", victim.retouch);
         }
         text
     }
@@ -127,10 +158,7 @@ impl Grouped for Row {
 }
 
 fn used(cell: &Cell) -> String {
-    match (cell.used, cell.use_kind) {
-        (Share::NONE, _) => "-".into(),
-        (share, kind) => format!("{} {kind}", percent(share.as_f64())),
-    }
+    if cell.used == Share::NONE { "-".into() } else { percent(cell.used.as_f64()) }
 }
 
 /// Whole percents, and tenths where that would be none.

@@ -67,6 +67,7 @@ fn raw(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(raw).collect::<Vec<_>>().join(" "),
         other => other.to_string(),
     }
 }

@@ -8,9 +8,12 @@
 //!
 //! They are ignored in a set-user-ID program: whoever starts it must not choose its code paths.
 
+use crate::arch;
+use crate::cpu::Geometry;
 use crate::error::{Error, Word};
 use crate::policy::{self, Threshold};
 use crate::switch::{self, Plan};
+use core::sync::atomic::Ordering;
 use std::env::VarError;
 use std::string::String;
 
@@ -34,6 +37,7 @@ pub fn init() -> Result<(), Error> {
     let threshold = threshold.map(|text| text.trim().parse::<Threshold>()).transpose()?;
 
     Plan::parse(&disable, &force)?.apply();
+    arch::LINE_BYTES.store(Geometry::system().line_min().value, Ordering::Relaxed);
     if let Some(threshold) = threshold {
         policy::set_all(threshold, switch::DecidedBy::Environment);
     }

@@ -35,7 +35,7 @@ fn belongs(cell: &Cell, scenario: &Cell) -> bool {
 }
 
 /// One picture per scenario.
-pub(super) fn pictures(known: &[Measured], seed: u64) -> Vec<Section> {
+pub(super) fn pictures(known: &[&Measured], seed: u64) -> Vec<Section> {
     let duels: Vec<(Cell, Duel)> =
         known.iter().filter_map(|measured| Some((measured.cell, duel(measured, seed)?))).collect();
     let mut scenarios: Vec<Cell> = Vec::new();

@@ -15,8 +15,10 @@ use crate::voice::Voice;
 use cachewise::variant::{self, Operation};
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::counters::Counters;
-use cachewise_measure::map::{self, Axes, Axis, Cell, Measured, Progress, Status, Survey};
-use cachewise_measure::{Contestant, Error, Machine};
+use cachewise_measure::map::{
+    self, Axes, Axis, Cell, Core, Measured, Progress, Status, Survey, UseKind, Walk,
+};
+use cachewise_measure::{Contestant, Error, Machine, Page, Temperature};
 pub(crate) use rows::CELLS;
 use rows::Row;
 use std::time::{Duration, Instant};
@@ -63,8 +65,20 @@ pub(super) fn run(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Do
     Ok(Done { report: report("map", machine, sections), end })
 }
 
+/// From the smallest and plainest, so that neighbours in a table are neighbours in the map. The
+/// plan's order is another: the most telling first.
+fn order(cell: &Cell) -> impl Ord + use<> {
+    let Cell { size_bytes, source, page, threads, victim, .. } = *cell;
+    let soil = (source == Temperature::Hot, page == Page::Huge, threads, size_bytes);
+    let victim = (victim.core == Core::Other, victim.walk == Walk::Independent, victim.bytes);
+    (soil, cell.use_kind == UseKind::Write, cell.delay_bytes, victim, cell.used)
+}
+
 fn sections(known: &[Measured], seed: u64, voice: &mut Voice) -> Vec<Section> {
-    let lines = map::break_even(known, seed);
+    let mut lines = map::break_even(known, seed);
+    lines.sort_by_key(|line| order(&line.line));
+    let mut known: Vec<&Measured> = known.iter().collect();
+    known.sort_by_key(|measured| order(&measured.cell));
     let rows: Vec<Row> = known.iter().flat_map(|measured| Row::all(measured, seed)).collect();
     for row in &rows {
         if let (Status::Error | Status::Skipped, Some(because)) = (row.status, &row.because) {
@@ -78,7 +92,7 @@ fn sections(known: &[Measured], seed: u64, voice: &mut Voice) -> Vec<Section> {
     ];
     // The cells are the cases: the first list, which is what goes line by line.
     sections.rotate_right(1);
-    let pictures = heat::pictures(known, seed);
+    let pictures = heat::pictures(&known, seed);
     sections.splice(0..0, pictures);
     sections
 }
@@ -210,7 +224,7 @@ fn soil(cell: &Cell) -> String {
     if cell.operation == Operation::Copy {
         text += &format!(", {} source", cell.source);
     }
-    if cell.page != cachewise_measure::Page::Base {
+    if cell.page != Page::Base {
         text += &format!(", {} pages", cell.page);
     }
     if cell.threads != 1 {

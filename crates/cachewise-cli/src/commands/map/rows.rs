@@ -6,7 +6,7 @@ use crate::size::Size;
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::map::{
     BreakEven, Cell, Core, Crossing, Figures, Finding, Measured, Outcome, Share, Side, Status,
-    Times,
+    Times, UseKind, Victim,
 };
 use cachewise_measure::stats::{Estimate, Samples};
 
@@ -68,7 +68,10 @@ pub(crate) const CELLS: &[Column<Row>] = &[
     identifying(data("use_kind", |r| Value::text(r.cell.use_kind))),
     identifying(data("delay_bytes", |r| Value::Bytes(r.cell.delay_bytes))),
     identifying(data("victim_bytes", |r| Value::Bytes(r.cell.victim.bytes))),
-    only_shown("victim", |r| Value::text(victim(&r.cell))),
+    only_shown("victim", |r| match r.cell.victim.bytes {
+        0 => Value::Missing,
+        bytes => Value::Bytes(bytes),
+    }),
     identifying(data("victim_walk", |r| Value::text(r.cell.victim.walk))),
     identifying(data("victim_core", |r| Value::text(r.cell.victim.core))),
     identifying(data("retouch", |r| Value::Count(r.cell.victim.retouch.into()))),
@@ -111,12 +114,18 @@ pub(crate) const CELLS: &[Column<Row>] = &[
 
 impl Grouped for Row {
     fn group(&self) -> String {
-        let mut text = soil(&self.cell);
-        if self.cell.delay_bytes > 0 {
-            text += &format!(", used after {} of traffic", Size(self.cell.delay_bytes));
+        let Cell { use_kind, delay_bytes, victim, .. } = self.cell;
+        let used = if use_kind == UseKind::Read { "read" } else { "written" };
+        let mut text = format!("{}; {used}", soil(&self.cell));
+        match delay_bytes {
+            0 => text += " at once",
+            bytes => text += &format!(" after {} of traffic", Size(bytes)),
         }
-        if self.cell.victim.retouch > 1 {
-            text += &format!(", {} retouches", self.cell.victim.retouch);
+        if victim != Victim::NONE {
+            text += &format!("; bystander {}, {} core", victim.walk, victim.core);
+        }
+        if victim.retouch > 1 {
+            text += &format!(", {} times", victim.retouch);
         }
         text
     }
@@ -127,10 +136,7 @@ impl Grouped for Row {
 }
 
 fn used(cell: &Cell) -> String {
-    match (cell.used, cell.use_kind) {
-        (Share::NONE, _) => "-".into(),
-        (share, kind) => format!("{} {kind}", percent(share.as_f64())),
-    }
+    if cell.used == Share::NONE { "-".into() } else { percent(cell.used.as_f64()) }
 }
 
 /// Whole percents, and tenths where that would be none.

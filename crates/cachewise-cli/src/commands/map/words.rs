@@ -25,6 +25,7 @@ pub(super) fn clause(line: &BreakEven) -> String {
     match line.finding() {
         Finding::Always(Side::Neither) => "no difference".into(),
         Finding::Always(side) => format!("{} always wins", name(side)),
+        Finding::NeverWorse(side) => format!("{} wins or makes no difference", name(side)),
         Finding::Until(Side::NonTemporal, crossing, beyond) => {
             let then =
                 if beyond == Side::Temporal { "then temporal" } else { "then no difference" };
@@ -48,12 +49,18 @@ fn name(side: Side) -> &'static str {
 /// One sentence per size, source and kind of use: without a bystander, then what a delay and what a
 /// bystander change.
 pub(super) fn verdicts(lines: &[BreakEven]) -> Vec<Verdict> {
-    let plain = |line: &&BreakEven| line.line.victim == Victim::NONE && line.line.delay_bytes == 0;
-    lines
-        .iter()
-        .filter(plain)
-        .map(|line| Verdict { like: line.line, text: sentence(line, lines) })
-        .collect()
+    let key = |line: &BreakEven| (line.line.soil(), line.line.use_kind);
+    let mut plainest: Vec<&BreakEven> = Vec::new();
+    for line in lines {
+        let extras = |line: &BreakEven| (line.line.victim.bytes, line.line.delay_bytes);
+        match plainest.iter_mut().find(|known| key(known) == key(line)) {
+            Some(known) if extras(line) < extras(known) => *known = line,
+            Some(_) => {}
+            None => plainest.push(line),
+        }
+    }
+    let verdict = |line: &BreakEven| Verdict { like: line.line, text: sentence(line, lines) };
+    plainest.into_iter().map(verdict).collect()
 }
 
 fn sentence(plain: &BreakEven, lines: &[BreakEven]) -> String {
@@ -61,14 +68,15 @@ fn sentence(plain: &BreakEven, lines: &[BreakEven]) -> String {
         line.line.soil() == plain.line.soil() && line.line.use_kind == plain.line.use_kind
     };
     let mut text = clause(plain);
-    let delayed = lines.iter().filter(like).filter(|line| line.line.victim == Victim::NONE);
-    let delayed = delayed.filter(|line| line.line.delay_bytes > 0);
+    let Cell { victim, delay_bytes, .. } = plain.line;
+    let delayed = lines.iter().filter(like).filter(|line| line.line.victim == victim);
+    let delayed = delayed.filter(|line| line.line.delay_bytes > delay_bytes);
     if let Some(line) = changes(plain, delayed, |line| line.line.delay_bytes) {
         let after = Size(line.line.delay_bytes);
         text += &format!("; if only after {after} of traffic: {}", clause(line));
     }
-    let beside = lines.iter().filter(like).filter(|line| line.line.delay_bytes == 0);
-    let beside = beside.filter(|line| line.line.victim.bytes > 0);
+    let beside = lines.iter().filter(like).filter(|line| line.line.delay_bytes == delay_bytes);
+    let beside = beside.filter(|line| line.line.victim.bytes > victim.bytes);
     if let Some(line) = changes(plain, beside, |line| line.line.victim.bytes) {
         let Victim { bytes, walk, core, .. } = line.line.victim;
         let bystander = format!("a bystander of {} ({walk} loads, {core} core)", Size(bytes));
@@ -84,7 +92,7 @@ fn changes<'a>(
     least: fn(&BreakEven) -> usize,
 ) -> Option<&'a BreakEven> {
     let sides = |line: &BreakEven| match line.finding() {
-        Finding::Always(side) => Some((side, side)),
+        Finding::Always(side) | Finding::NeverWorse(side) => Some((side, side)),
         Finding::Until(first, _, last) => Some((first, last)),
         Finding::Mixed => None,
     };
@@ -97,7 +105,12 @@ pub(super) const VERDICTS: &[Column<Verdict>] = &[
     data("size_bytes", |v| Value::Bytes(v.like.size_bytes)),
     data("source", |v| Value::text(v.like.source)),
     data("use_kind", |v| Value::text(v.like.use_kind)),
-    shown("what", "what", |v| Value::text(format!("{}, {}", soil(&v.like), v.like.use_kind))),
+    shown("what", "what", |v| {
+        Value::text({
+            let used = if v.like.use_kind == UseKind::Read { "read" } else { "written" };
+            format!("{}, {used}", soil(&v.like))
+        })
+    }),
     shown("verdict", "verdict", |v| Value::text(&v.text)),
 ];
 

@@ -97,6 +97,12 @@ impl Args {
                 command.clone().error(ErrorKind::ArgumentConflict, message).exit();
             }
         }
+        if let Some(("report", page)) = matches.subcommand()
+            && page.value_source("format") == Some(ValueSource::CommandLine)
+        {
+            let message = "report writes a page, not a --format; leave that out";
+            command.clone().error(ErrorKind::ArgumentConflict, message).exit();
+        }
         let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         if args.output.lines && args.output.format != Format::Json {
             let message = "--lines is a way to write JSON; add --format json";

@@ -126,11 +126,13 @@ impl Results {
         })
     }
 
-    /// Which of the identifying fields are not the same in all cases of these results.
+    /// Which of the identifying fields are not the same in all cases of these results that have
+    /// them.
     pub(crate) fn varying(kind: Kind, of: &[&Results]) -> Vec<&'static str> {
         let cases = || of.iter().flat_map(|results| &results.cases);
         let varies = |key: &&str| {
-            cases().next().is_some_and(|first| cases().any(|case| case.get(key) != first.get(key)))
+            let mut values = cases().map(|case| case.get(key)).filter(|value| !value.is_null());
+            values.next().is_some_and(|first| values.any(|value| value != first))
         };
         kind.identity().into_iter().filter(varies).collect()
     }

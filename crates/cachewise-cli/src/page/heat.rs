@@ -68,7 +68,7 @@ impl Heat {
         let columns = self.columns.len() as f64 * CELL.0;
         let width = left + columns.max(self.column_name.chars().count() as f64 * LETTER) + 2.0;
         let height = top + self.rows.len() as f64 * CELL.1 + 4.0;
-        let mut picture = svg(width, height, &self.title, &self.description);
+        let mut picture = svg(width, height, &self.title, &self.description).class("heat");
         picture = picture.child(text(left, 13.0, &self.column_name).class("axis"));
         let titles = names(&self.row_names, 32.0).into_iter().map(|name| name.class("axis"));
         picture = picture.children(titles);

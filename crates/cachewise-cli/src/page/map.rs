@@ -118,10 +118,13 @@ impl Axes {
     fn heat(&self, title: &str, cells: &[&Vec<&Case>]) -> Heat {
         let firsts: Vec<&Case> = cells.iter().filter_map(|cell| cell.first().copied()).collect();
         let columns = sorted_values(&firsts, &self.columns);
+        let mut rows = sorted_values(&firsts, &self.rows);
+        let all = rows.clone();
+        rows.retain(|row| !all.iter().any(|other| other != row && fits(row, other)));
         let cell = |row: &Vec<_>, column: &Vec<_>| {
             let found = cells.iter().find(|cell| {
                 let is_it = |c: &&Case| {
-                    values(c, &self.rows) == *row && values(c, &self.columns) == *column
+                    fits(&values(c, &self.rows), row) && values(c, &self.columns) == *column
                 };
                 cell.first().is_some_and(is_it)
             })?;
@@ -140,7 +143,7 @@ impl Axes {
             row_names: self.rows.iter().map(|key| name_of(key)).collect(),
             column_name: self.columns.iter().map(|key| name_of(key)).collect::<Vec<_>>().join(", "),
             columns: columns.iter().map(|column| or_all(label(&self.columns, column))).collect(),
-            rows: sorted_values(&firsts, &self.rows).into_iter().map(row).collect(),
+            rows: rows.into_iter().map(row).collect(),
         }
     }
 
@@ -174,6 +177,12 @@ impl Axes {
         };
         Some(figure(&caption, bars.draw()))
     }
+}
+
+/// Whether what these values say is also said by the others. A result that is not used is used
+/// neither at once nor later, so it stands in the rows of all delays.
+fn fits(values: &[serde_json::Value], others: &[serde_json::Value]) -> bool {
+    values.iter().zip(others).all(|(value, other)| value.is_null() || value == other)
 }
 
 const DELAY: &str = "delay_ns";

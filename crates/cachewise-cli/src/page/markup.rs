@@ -20,7 +20,7 @@ enum Node {
 }
 
 /// Those of HTML that have no end.
-const VOID: [&str; 3] = ["meta", "br", "col"];
+const VOID: [&str; 2] = ["meta", "wbr"];
 
 pub(super) fn element(name: &'static str) -> Element {
     Element { name, attributes: Vec::new(), children: Vec::new() }

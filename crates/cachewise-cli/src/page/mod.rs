@@ -134,7 +134,8 @@ fn with_interval(case: &Case, kind: Kind) -> String {
     format!("{} ({} to {})", shown(keys.median), shown(keys.low), shown(keys.high))
 }
 
-/// The case's interval reaches farther from the median than this share of it.
+/// A share that is worth a doubt: of the median, by which its interval reaches farther; of the
+/// whole, that its parts leave unexplained.
 const WIDE: f64 = 0.1;
 
 /// What the file itself gives reason to doubt.
@@ -162,6 +163,19 @@ fn doubts(results: &Results) -> Vec<Element> {
     let unsampled = unsampled.count();
     if unsampled > 0 {
         doubts.push(format!("{unsampled} figures have no raw samples in the file."));
+    }
+    let unexplained = ok.iter().filter(|case| {
+        let (rest, whole) = (case.number("unattributed_ns"), case.number("whole_ns"));
+        rest.zip(whole).is_some_and(|(rest, whole)| rest.abs() > WIDE * whole)
+    });
+    let unexplained = unexplained.count();
+    if unexplained > 0 {
+        doubts.push(format!(
+            "In {unexplained} of {} figures the parts and the whole differ by more than {:.0} % of \
+             the whole.",
+            ok.len(),
+            WIDE * 100.0
+        ));
     }
     let level = |case: &&&Case| {
         case.get("level") != case.get("level_claimed") && !case.get("level_claimed").is_null()

@@ -45,7 +45,7 @@ fn list(heading: &str, rows: &[&Fields]) -> Vec<Element> {
     }
     let number = |key: &str| rows.iter().any(|row| get(row, key).is_number());
     let class = |cell: Element, key: &str| if number(key) { cell.class("number") } else { cell };
-    let head = columns.iter().map(|key| class(element("th").with("scope", "col"), key).text(key));
+    let head = columns.iter().map(|key| class(breakable(key).with("scope", "col"), key));
     let row = |row: &&Fields| {
         let cell = |key: &&String| class(element("td"), key).text(raw(&get(row, key)));
         element("tr").children(columns.iter().map(cell))
@@ -55,6 +55,12 @@ fn list(heading: &str, rows: &[&Fields]) -> Vec<Element> {
         .child(element("tbody").children(rows.iter().map(row)));
     content.push(scrolling(table));
     content
+}
+
+/// A heading that may be broken behind each of its words.
+fn breakable(key: &str) -> Element {
+    let words = key.split_inclusive('_');
+    words.fold(element("th"), |head, word| head.text(word).child(element("wbr")))
 }
 
 /// A region that scrolls by itself, by keys too.
@@ -67,6 +73,7 @@ fn raw(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(raw).collect::<Vec<_>>().join(" "),
         other => other.to_string(),
     }
 }

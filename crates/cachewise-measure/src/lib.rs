@@ -32,6 +32,7 @@ mod error;
 mod ladder;
 mod limits;
 mod machine;
+pub mod map;
 #[allow(unsafe_code, reason = "maps memory and hands out its bytes")]
 mod memory;
 mod rng;

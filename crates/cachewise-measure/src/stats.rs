@@ -49,6 +49,11 @@ impl Samples {
         self.batches.iter().map(Vec::len).sum()
     }
 
+    /// The median, or `None` without samples.
+    pub fn median(&self) -> Option<f64> {
+        median(&mut self.batches.concat())
+    }
+
     /// The median and its interval, or `None` without samples.
     pub fn estimate(&self, seed: u64) -> Option<Estimate> {
         let batches: Vec<&[f64]> =

@@ -2,7 +2,7 @@
 //! order in which the pieces are taken.
 #![allow(unsafe_code, reason = "hands pieces of its memory to raw routines")]
 
-use crate::case::{Case, Pattern, Temperature};
+use crate::case::{Case, Page, Pattern, Temperature};
 use crate::clock;
 use crate::contestant::{Contestant, Routine};
 use crate::memory::Mapping;
@@ -24,6 +24,16 @@ pub(crate) struct Arena {
     margin_bytes: usize,
 }
 
+/// What the pieces lie in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground {
+    /// All sides together.
+    pub(crate) footprint_bytes: usize,
+    /// Hot: all pieces have the same source.
+    pub(crate) source: Temperature,
+    pub(crate) page: Page,
+}
+
 /// One mapping. Pieces begin `first` bytes into it, `stride` bytes apart; there is always at least
 /// a page before the first and behind the last.
 struct Side {
@@ -37,7 +47,7 @@ impl Arena {
     pub(crate) fn new(
         machine: &Machine,
         case: &Case,
-        footprint_bytes: usize,
+        ground: &Ground,
         rng: &mut Rng,
     ) -> Result<Self, Error> {
         let page = machine.page_bytes;
@@ -51,13 +61,13 @@ impl Arena {
         let stride = stride.max(1).checked_next_multiple_of(line).ok_or_else(too_large)?;
         let pieces = match case.temperature {
             Temperature::Hot => 1,
-            Temperature::Cold => (footprint_bytes / case.sides() / stride).max(1),
+            Temperature::Cold => (ground.footprint_bytes / case.sides() / stride).max(1),
         };
         let mut order: Vec<u32> = (0..u32::try_from(pieces).unwrap_or(u32::MAX)).collect();
         if case.pattern == Pattern::Random {
             rng.shuffle(&mut order);
         }
-        let mut side = |offset: usize| {
+        let mut side = |offset: usize, pieces: usize| {
             // A short buffer begins anywhere in a page; if both always began at its start, the
             // loads of one call would meet the stores of the last at the same low address bits.
             let line = match case.temperature {
@@ -65,11 +75,12 @@ impl Arena {
                 _ => 0,
             };
             let first = page + line + offset;
-            let bytes = stride.checked_mul(order.len()).and_then(|all| all.checked_add(3 * page));
+            let bytes = stride.checked_mul(pieces).and_then(|all| all.checked_add(3 * page));
             let len_bytes = bytes.and_then(|all| all.checked_add(offset)).ok_or_else(too_large)?;
-            Ok::<_, Error>(Side { memory: Mapping::new(len_bytes)?, first, stride })
+            let memory = Mapping::in_pages(len_bytes, ground.page)?;
+            Ok::<_, Error>(Side { memory, first, stride: if pieces == 1 { 0 } else { stride } })
         };
-        let mut dst = side(case.align.dst_bytes)?;
+        let mut dst = side(case.align.dst_bytes, order.len())?;
         dst.memory.bytes_mut().fill(UNTOUCHED);
         if dst.memory.bytes().iter().any(|&byte| byte != UNTOUCHED) {
             return Err(Error::Memory);
@@ -77,11 +88,19 @@ impl Arena {
         let src = match case.operation {
             Operation::Clear => None,
             Operation::Copy => {
-                let mut src = side(case.align.src_bytes)?;
+                let pieces = match ground.source {
+                    Temperature::Hot => 1,
+                    Temperature::Cold => order.len(),
+                };
+                let mut src = side(case.align.src_bytes, pieces)?;
                 fill_distinct(src.memory.bytes_mut(), rng.next())?;
                 Some(src)
             }
         };
+        let huge = dst.memory.is_huge() && src.as_ref().is_none_or(|src| src.memory.is_huge());
+        if ground.page == Page::Huge && !huge {
+            return Err(Error::HugePages);
+        }
         let lead_in_bytes = machine.last_level_bytes();
         Ok(Self { case: *case, dst, src, order, next: 0, lead_in_bytes, margin_bytes: line })
     }
@@ -146,30 +165,36 @@ impl Arena {
 
     fn run(&mut self, routine: &dyn Routine, calls: usize) {
         let len = self.case.size_bytes;
-        let place = self.places();
         if self.case.temperature == Temperature::Hot {
+            let place = self.places();
             // SAFETY: the place is the arena's only piece.
             return unsafe { call_each(routine, iter::repeat_n(place(0), calls), len) };
         }
-        let mut left = calls;
-        while left > 0 {
-            let pieces = &self.order[self.next..];
-            let pieces = &pieces[..pieces.len().min(left)];
-            // SAFETY: the places are pieces of this arena.
-            unsafe { call_each(routine, pieces.iter().map(|&piece| place(piece)), len) };
-            left -= pieces.len();
-            self.next = (self.next + pieces.len()) % self.order.len();
-        }
+        // SAFETY: the places are pieces of this arena.
+        unsafe { call_each(routine, self.take(calls), len) };
+    }
+
+    /// The next so many pieces, on both sides.
+    pub(crate) fn take(&mut self, count: usize) -> impl Iterator<Item = (*mut u8, *const u8)> + '_ {
+        let place = self.places();
+        let mut next = self.next;
+        self.next = (self.next + count) % self.order.len();
+        let order = self.order.as_slice();
+        (0..count).map(move |_| {
+            let piece = order[next];
+            next = if next + 1 == order.len() { 0 } else { next + 1 };
+            place(piece)
+        })
     }
 
     /// Where each piece begins on both sides. What has no source gets the destination.
     fn places(&mut self) -> impl Fn(u32) -> (*mut u8, *const u8) + use<> {
         let dst = self.dst.first_piece();
         let src = self.src.as_mut().map_or(dst, Side::first_piece).cast_const();
-        let stride = self.dst.stride;
+        let strides = (self.dst.stride, self.src.as_ref().map_or(0, |src| src.stride));
         move |piece| {
-            let at = piece as usize * stride;
-            (dst.wrapping_add(at), src.wrapping_add(at))
+            let piece = piece as usize;
+            (dst.wrapping_add(piece * strides.0), src.wrapping_add(piece * strides.1))
         }
     }
 }
@@ -230,7 +255,9 @@ mod tests {
 
     fn arena(case: &Case) -> Arena {
         let machine = Machine::detect();
-        Arena::new(&machine, case, 1 << 20, &mut Rng::new(1)).unwrap()
+        let (source, page) = (Temperature::Cold, Page::Base);
+        let ground = Ground { footprint_bytes: 1 << 20, source, page };
+        Arena::new(&machine, case, &ground, &mut Rng::new(1)).unwrap()
     }
 
     fn case(operation: Operation, size_bytes: usize) -> Case {

@@ -1,5 +1,6 @@
 //! What is measured: one point of the scenario.
 
+use crate::words::words;
 use cachewise::variant::Operation;
 use std::fmt;
 
@@ -29,6 +30,16 @@ pub struct Align {
     pub dst_bytes: usize,
     /// The source's offset.
     pub src_bytes: usize,
+}
+
+/// The page size of the operation's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Page {
+    /// The system's smallest page.
+    #[default]
+    Base,
+    /// 2 MiB, by `madvise`.
+    Huge,
 }
 
 /// One point of the scenario.
@@ -64,22 +75,10 @@ impl Case {
     }
 }
 
-impl fmt::Display for Temperature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Hot => "hot",
-            Self::Cold => "cold",
-        })
-    }
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Walk => "walk",
-            Self::Random => "random",
-        })
-    }
+words! {
+    Temperature: "temperature" { Hot => "hot", Cold => "cold" }
+    Pattern: "pattern" { Walk => "walk", Random => "random" }
+    Page: "page size" { Base => "4KiB", Huge => "2MiB" }
 }
 
 impl fmt::Display for Case {

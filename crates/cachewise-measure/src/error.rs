@@ -32,6 +32,15 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The system gave no huge pages.
+    HugePages,
+    /// A bystander needs a core of its own.
+    CoresShort {
+        /// How many cores the case takes.
+        needed: usize,
+        /// How many there are.
+        available: usize,
+    },
     /// Memory did not read back what was written to it.
     Memory,
     /// A routine left wrong bytes behind.
@@ -79,6 +88,15 @@ impl fmt::Display for Error {
             Self::Map { len_bytes, source } => {
                 write!(f, "cannot map {len_bytes} bytes: {source}; ask for a smaller size")
             }
+            Self::HugePages => f.write_str(
+                "the system gave no 2 MiB pages; allow them: \
+                 echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)",
+            ),
+            Self::CoresShort { needed, available } => write!(
+                f,
+                "needs {needed} cores where there are {available}; ask for fewer threads or for a \
+                 bystander on the same core"
+            ),
             Self::Memory => f.write_str(
                 "memory did not read back what was written to it; test the machine's memory",
             ),

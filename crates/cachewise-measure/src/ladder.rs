@@ -10,12 +10,10 @@
 //! than its cache. The rungs pay it alike.
 
 use crate::case::{Case, Temperature};
-use crate::memory::Mapping;
-use crate::rng::Rng;
+use crate::lines::Lines;
 use crate::{Error, Machine, clock};
 use cachewise::cpu::{Cache, Kind, Level};
 use std::collections::HashMap;
-use std::hint::black_box;
 
 /// What stands below the last cache.
 pub(crate) const MEMORY: &str = "memory";
@@ -145,61 +143,15 @@ fn name(level: u8) -> &'static str {
 fn chase_ns(range_bytes: usize, line_bytes: usize) -> Result<f64, Error> {
     const PASSES: usize = 5;
     const LOADS: usize = 1 << 15;
-    let lines = (range_bytes / line_bytes).max(1);
-    let mut memory = Mapping::new(lines * line_bytes)?;
-    let chain = Chain::new(&mut memory, lines, line_bytes);
-    let mut at = 0;
-    (0..lines.min(LOADS)).for_each(|_| at = chain.next(at));
-    let passes = (0..PASSES).map(|_| {
-        let time = clock::time(|| {
-            (0..LOADS).for_each(|_| at = chain.next(at));
-            black_box(at);
-        });
-        clock::ns_each(time, LOADS)
-    });
-    Ok(passes.fold(f64::INFINITY, f64::min))
-}
-
-/// Byte offsets of the next line, at the start of each line; one cycle through all.
-struct Chain<'a> {
-    words: &'a [[u8; 8]],
-}
-
-impl<'a> Chain<'a> {
-    fn new(memory: &'a mut Mapping, lines: usize, line_bytes: usize) -> Self {
-        let (words, _) = memory.bytes_mut().as_chunks_mut::<8>();
-        let words_per_line = line_bytes / 8;
-        let mut order: Vec<u32> = (0..lines as u32).collect();
-        Rng::new(lines as u64).shuffle(&mut order);
-        let next = order.iter().skip(1).chain(order.first());
-        for (&from, &to) in order.iter().zip(next) {
-            words[from as usize * words_per_line] = (to as usize * words_per_line).to_ne_bytes();
-        }
-        Self { words }
-    }
-
-    #[inline(always)]
-    fn next(&self, at: usize) -> usize {
-        usize::from_ne_bytes(self.words[at])
-    }
+    let mut lines = Lines::new(range_bytes, line_bytes)?;
+    lines.dependent(lines.count().min(LOADS));
+    let pass = |_| clock::ns_each(clock::time(|| lines.dependent(LOADS)), LOADS);
+    Ok((0..PASSES).map(pass).fold(f64::INFINITY, f64::min))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_chain_visits_every_line_once() {
-        let mut memory = Mapping::new(100 * 64).unwrap();
-        let chain = Chain::new(&mut memory, 100, 64);
-        let mut seen = std::collections::BTreeSet::new();
-        let mut at = 0;
-        for _ in 0..100 {
-            at = chain.next(at);
-            assert!(at.is_multiple_of(8) && seen.insert(at));
-        }
-        assert_eq!(at, 0);
-    }
 
     #[test]
     fn a_latency_belongs_to_the_nearest_rung_by_ratio() {

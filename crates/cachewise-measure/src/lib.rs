@@ -26,22 +26,27 @@
 mod arena;
 mod case;
 mod clock;
+mod companion;
 pub mod contestant;
+mod cores;
 pub mod counters;
 mod error;
 mod ladder;
 mod limits;
+mod lines;
 mod machine;
 pub mod map;
 #[allow(unsafe_code, reason = "maps memory and hands out its bytes")]
 mod memory;
 mod rng;
+mod rounds;
 mod runner;
 pub mod stats;
 pub mod verdict;
 mod walk;
+mod words;
 
-pub use case::{Align, Case, Pattern, Temperature};
+pub use case::{Align, Case, Page, Pattern, Temperature};
 pub use contestant::Contestant;
 pub use error::Error;
 pub use ladder::{Ladder, Located, Rung};

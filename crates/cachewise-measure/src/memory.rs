@@ -5,7 +5,8 @@
 //! A [`Mapping`] owns its pages until it is dropped, and lends them out under the borrow rules.
 
 use crate::Error;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use crate::case::Page;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr::NonNull;
 use std::slice;
 
@@ -32,6 +33,32 @@ impl Mapping {
         }
     }
 
+    /// As [`Mapping::new`], in pages of this size. Whether huge ones came can be asked with
+    /// [`Mapping::is_huge`] once they were touched.
+    pub(crate) fn in_pages(len_bytes: usize, page: Page) -> Result<Self, Error> {
+        let mapping = Self::new(len_bytes)?;
+        let advice = match page {
+            Page::Base => Advice::LinuxNoHugepage,
+            Page::Huge => Advice::LinuxHugepage,
+        };
+        // SAFETY: the advice changes the size of the pages of our own memory, not what is in them.
+        let advised = unsafe { madvise(mapping.start.as_ptr().cast(), mapping.len_bytes, advice) };
+        // A kernel built without huge pages knows neither advice, and has only small ones.
+        match (advised, page) {
+            (Err(_), Page::Huge) => Err(Error::HugePages),
+            _ => Ok(mapping),
+        }
+    }
+
+    /// Whether all whole huge pages of it are huge, as `/proc/self/smaps` says (proc_pid_smaps(5)).
+    pub(crate) fn is_huge(&self) -> bool {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let start = self.start.as_ptr().addr();
+        let whole = (start + self.len_bytes) / HUGE_BYTES - start.div_ceil(HUGE_BYTES);
+        // The kernel may have joined it with its neighbours: any mapping around it counts.
+        huge_bytes_around(&smaps, start) >= whole.saturating_mul(HUGE_BYTES)
+    }
+
     pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
         self.start.as_ptr()
     }
@@ -48,10 +75,49 @@ impl Mapping {
     }
 }
 
+const HUGE_BYTES: usize = 2 << 20;
+
+/// `AnonHugePages` of the mapping that this address lies in.
+fn huge_bytes_around(smaps: &str, address: usize) -> usize {
+    let mut inside = false;
+    for line in smaps.lines() {
+        let word = line.split(' ').next().unwrap_or_default();
+        if let Some((from, to)) = word.split_once('-') {
+            let parse = |hex| usize::from_str_radix(hex, 16).unwrap_or(0);
+            inside = (parse(from)..parse(to)).contains(&address);
+        } else if let (true, Some(kib)) = (inside, line.strip_prefix("AnonHugePages:")) {
+            let kib = kib.trim().trim_end_matches("kB").trim();
+            return kib.parse::<usize>().unwrap_or(0) << 10;
+        }
+    }
+    0
+}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `new` and no borrow of it is left. An error would mean
         // that it is not mapped, and then there is nothing to give back.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len_bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_pages_are_found_by_address() {
+        let smaps = "1000-2000 rw-p 0 00:00 0 \nRss: 4 kB\nAnonHugePages:     0 kB\n\
+                     2000-9000 rw-p 0 00:00 0 \nAnonHugePages:  2048 kB\n";
+        assert_eq!(huge_bytes_around(smaps, 0x1fff), 0);
+        assert_eq!(huge_bytes_around(smaps, 0x2000), 2 << 20);
+        assert_eq!(huge_bytes_around(smaps, 0x9000), 0);
+    }
+
+    #[test]
+    fn small_pages_are_small() {
+        let mut memory = Mapping::in_pages(8 << 20, Page::Base).unwrap();
+        memory.bytes_mut().fill(1);
+        assert!(!memory.is_huge());
     }
 }

@@ -1,16 +1,14 @@
 //! Runs all contestants of a case side by side.
 //!
-//! A case is a few batches, each in memory mapped anew; a batch is a few rounds; in a round every
-//! contestant gives one sample, in shuffled order. With several threads all do the same contestant
-//! at the same time, from a barrier on, and the slowest counts.
+//! A case is a few batches, each in memory mapped anew; a batch is a few [rounds](crate::rounds).
 
-use crate::arena::Arena;
-use crate::case::{Case, Temperature};
+use crate::arena::{Arena, Ground};
+use crate::case::{Case, Page, Temperature};
 use crate::clock;
 use crate::contestant::Contestant;
 use crate::rng::Rng;
+use crate::rounds::{Bench, Rounds, schedule};
 use crate::{Error, Machine, Samples};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,8 +27,8 @@ pub struct Effort {
 }
 
 /// Fewer placements of memory would show nothing of how much they matter.
-const BATCHES_MIN: usize = 3;
-const BATCHES: usize = 6;
+pub(crate) const BATCHES_MIN: usize = 3;
+pub(crate) const BATCHES: usize = 6;
 
 /// Set by whoever wants no more.
 pub type Stop = AtomicBool;
@@ -61,6 +59,7 @@ pub fn measure(
     stop: &Stop,
 ) -> Result<Measured, Error> {
     let footprint_bytes = machine.footprint_bytes(case)?;
+    let ground = Ground { footprint_bytes, source: case.temperature, page: Page::Base };
     let batches = effort.samples.clamp(1, BATCHES);
     let rounds = effort.samples.div_ceil(batches).max(effort.rounds_min);
     let mut rng = Rng::new(effort.seed);
@@ -72,7 +71,7 @@ pub fn measure(
         if batch >= BATCHES_MIN && started.elapsed() > effort.time {
             break;
         }
-        let mut arenas = arenas(machine, case, footprint_bytes, &mut rng)?;
+        let mut arenas = arenas(machine, case, &ground, &mut rng)?;
         for (contestant, result) in contestants.iter().zip(&mut results) {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Stopped);
@@ -89,24 +88,19 @@ pub fn measure(
             let least = clock::sample(effort.time, rounds * batches * field.len());
             calls_lasting(&mut arenas[0], &contestants[reference], least)
         });
-        let schedule = (0..rounds).map(|_| {
-            let mut order = field.clone();
-            rng.shuffle(&mut order);
-            order
-        });
         let share = (batch + 1) as f64 / batches as f64;
-        let job = Job {
-            contestants,
-            schedule: schedule.collect(),
-            calls,
+        let rounds = Rounds {
+            entrants: contestants.len(),
+            schedule: schedule(&field, rounds, &mut rng),
             rounds_min: effort.rounds_min,
             until: started + effort.time.mul_f64(share),
             stop,
         };
-        let times = job.run(&mut arenas)?;
-        for (result, times) in results.iter_mut().zip(times) {
-            if let Ok(samples) = result {
-                samples.push_batch(times);
+        let bench = |arena| Calls { arena, contestants, calls };
+        let taken = rounds.run(&mut arenas.into_iter().map(bench).collect::<Vec<_>>())?;
+        for (result, samples) in results.iter_mut().zip(taken) {
+            if let Ok(all) = result {
+                all.push_batch(samples.concat());
             }
         }
     }
@@ -115,15 +109,15 @@ pub fn measure(
 }
 
 /// One arena per thread, each written by a thread of its own so that its pages lie near one.
-fn arenas(
+pub(crate) fn arenas(
     machine: &Machine,
     case: &Case,
-    footprint_bytes: usize,
+    ground: &Ground,
     rng: &mut Rng,
 ) -> Result<Vec<Arena>, Error> {
     let seeds: Vec<u64> = (0..case.threads.max(1)).map(|_| rng.next()).collect();
     thread::scope(|scope| {
-        let build = |seed| Arena::new(machine, case, footprint_bytes, &mut Rng::new(seed));
+        let build = |seed| Arena::new(machine, case, ground, &mut Rng::new(seed));
         let builders: Vec<_> =
             seeds.into_iter().map(|seed| scope.spawn(move || build(seed))).collect();
         builders.into_iter().map(|b| b.join().unwrap_or(Err(Error::Thread))).collect()
@@ -144,67 +138,22 @@ fn calls_lasting(arena: &mut Arena, contestant: &Contestant, least: Duration) ->
     calls
 }
 
-/// One batch, as all threads see it.
-struct Job<'a> {
+/// One thread's side of a case.
+struct Calls<'a> {
+    arena: Arena,
     contestants: &'a [Contestant],
-    schedule: Vec<Vec<usize>>,
     calls: usize,
-    rounds_min: usize,
-    until: Instant,
-    stop: &'a Stop,
 }
 
-/// How a thread's batch ended: by contestant the time of each call, or stopped.
-type Times = Result<Vec<Vec<f64>>, Error>;
-
-impl Job<'_> {
-    fn run(&self, arenas: &mut [Arena]) -> Times {
-        let barrier = Barrier::new(arenas.len());
-        let go_on = AtomicBool::new(true);
-        let by_thread: Result<Vec<_>, Error> = thread::scope(|scope| {
-            let (barrier, go_on) = (&barrier, &go_on);
-            let worker =
-                |(index, arena)| scope.spawn(move || self.work(arena, index == 0, barrier, go_on));
-            let workers: Vec<_> = arenas.iter_mut().enumerate().map(worker).collect();
-            workers.into_iter().map(|w| w.join().unwrap_or(Err(Error::Thread))).collect()
-        });
-        by_thread?.into_iter().reduce(slowest).ok_or(Error::Thread)
+impl Bench<1> for Calls<'_> {
+    fn lead_in(&mut self, entrant: usize) {
+        self.arena.lead_in(self.contestants[entrant].routine(), self.calls);
     }
 
-    fn work(&self, arena: &mut Arena, leads: bool, barrier: &Barrier, go_on: &AtomicBool) -> Times {
-        let mut times = vec![Vec::new(); self.contestants.len()];
-        for (round, order) in self.schedule.iter().enumerate() {
-            for (turn, &index) in order.iter().enumerate() {
-                if leads {
-                    let enough = round >= self.rounds_min.max(1) && turn == 0;
-                    let late = enough && Instant::now() > self.until;
-                    go_on.store(!late && !self.stop.load(Ordering::Relaxed), Ordering::Relaxed);
-                }
-                // All have read the leader's word before the second wait, and it speaks again only
-                // after that: either all go on or none.
-                barrier.wait();
-                if !go_on.load(Ordering::Relaxed) {
-                    let stopped = self.stop.load(Ordering::Relaxed);
-                    return if stopped { Err(Error::Stopped) } else { Ok(times) };
-                }
-                let routine = self.contestants[index].routine();
-                arena.lead_in(routine, self.calls);
-                barrier.wait();
-                let time = arena.time(routine, self.calls);
-                times[index].push(clock::ns_each(time, self.calls));
-            }
-        }
-        Ok(times)
+    fn sample(&mut self, entrant: usize) -> [f64; 1] {
+        let time = self.arena.time(self.contestants[entrant].routine(), self.calls);
+        [clock::ns_each(time, self.calls)]
     }
-}
-
-fn slowest(mut all: Vec<Vec<f64>>, other: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
-    for (ours, theirs) in all.iter_mut().zip(other) {
-        for (time, other) in ours.iter_mut().zip(theirs) {
-            *time = time.max(other);
-        }
-    }
-    all
 }
 
 #[cfg(test)]
@@ -250,11 +199,5 @@ mod tests {
         let case = small(Temperature::Hot, 1);
         let result = measure(&Machine::detect(), &case, &field, &effort(), &Stop::new(true));
         assert!(matches!(result, Err(Error::Stopped)));
-    }
-
-    #[test]
-    fn a_thread_is_as_late_as_the_slowest() {
-        let slow = slowest(vec![vec![1.0, 5.0]], vec![vec![2.0, 4.0]]);
-        assert_eq!(slow, [[2.0, 5.0]]);
     }
 }

@@ -15,7 +15,7 @@ use cachewise::variant;
 pub const EFFECT_MIN: f64 = 0.02;
 
 /// Fewer scored samples than this have an interval that is narrow by chance.
-const SCORED_MIN: usize = 5;
+pub(crate) const SCORED_MIN: usize = 5;
 
 /// One size's times.
 #[derive(Clone, Debug)]

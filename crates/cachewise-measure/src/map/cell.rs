@@ -1,9 +1,9 @@
 //! One point of the map, and what came of it.
 
-use crate::case::Temperature;
+use crate::case::{Page, Temperature};
 use crate::stats::{Estimate, Samples};
+use crate::words::words;
 use cachewise::variant::Operation;
-use std::fmt;
 
 /// The unit that a share of the result is counted in: each so many bytes have their beginning used.
 pub const USE_UNIT_BYTES: usize = 4096;
@@ -35,7 +35,6 @@ impl Share {
     }
 
     /// How much of a unit of `unit_bytes` is used.
-    #[allow(dead_code, reason = "the loop that uses it comes next")]
     pub(crate) fn of_bytes(self, unit_bytes: usize) -> usize {
         const WORD_BYTES: usize = size_of::<u64>();
         let bytes = unit_bytes * usize::from(self.per_mille) / 1000 / WORD_BYTES * WORD_BYTES;
@@ -90,16 +89,6 @@ pub struct Victim {
 impl Victim {
     /// Nobody.
     pub const NONE: Self = Self { bytes: 0, walk: Walk::Dependent, core: Core::Same, retouch: 0 };
-}
-
-/// The page size of the operation's memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Page {
-    /// The system's smallest page.
-    #[default]
-    Base,
-    /// 2 MiB, by `madvise`.
-    Huge,
 }
 
 /// One point of the map. A step of it is: the victim's walks, the operation, the delay's traffic,
@@ -267,37 +256,10 @@ impl Measured {
     }
 }
 
-/// Each value is a word, in messages and in results, and read back from it.
-macro_rules! words {
-    ($($type:ident: $kind:literal { $($value:ident => $word:literal),* })*) => {$(
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(match self { $(Self::$value => $word),* })
-            }
-        }
-
-        impl std::str::FromStr for $type {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                match text {
-                    $($word => Ok(Self::$value),)*
-                    _ => Err(format!(
-                        concat!("\"{}\" is no ", $kind, "; there are: {}"),
-                        text,
-                        [$($word),*].join(", ")
-                    )),
-                }
-            }
-        }
-    )*};
-}
-
 words! {
     UseKind: "kind of use" { Read => "read", Write => "write" }
     Walk: "walk" { Dependent => "dependent", Independent => "independent" }
     Core: "core" { Same => "same", Other => "other" }
-    Page: "page size" { Base => "4KiB", Huge => "2MiB" }
     Status: "status" {
         Ok => "ok", Unsupported => "unsupported", Skipped => "skipped", Error => "error"
     }

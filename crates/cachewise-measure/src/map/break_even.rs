@@ -1,0 +1,313 @@
+//! Who wins a cell, and up to which share of the result a non-temporal operation is a net gain.
+//!
+//! Two sides stand against each other in a cell: the best of what stores around the cache by its
+//! row in the registry, and the best of all else, libc among it. Each side's best is picked on one
+//! half of the samples and the two are compared on the other half (case 14), by the whole step.
+//!
+//! Cells that differ only in the share that is used make a line. Between two shares the logarithm
+//! of the ratio is taken as a straight line; where it crosses 0 the sides break even, and where the
+//! interval's ends cross is how well that is known.
+
+use super::cell::{Cell, Measured, Outcome, Share, Times, UseKind};
+use crate::stats::{Estimate, Samples};
+use crate::verdict::{EFFECT_MIN, SCORED_MIN, is_a_difference};
+use cachewise::variant::{self, Store};
+
+/// Who wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The best non-temporal variant.
+    NonTemporal,
+    /// The best of the others.
+    Temporal,
+    /// Nobody by more than noise, or by less than 2 %.
+    Neither,
+}
+
+/// The two sides of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Duel {
+    /// The best non-temporal variant.
+    pub nontemporal: String,
+    /// The best of the others: a variant, or `libc`.
+    pub temporal: String,
+    /// How many times faster the whole step is with the non-temporal one.
+    pub ratio: Estimate,
+}
+
+impl Duel {
+    /// Who wins.
+    pub fn side(&self) -> Side {
+        match is_a_difference(&self.ratio) {
+            false => Side::Neither,
+            true if self.ratio.median > 1.0 => Side::NonTemporal,
+            true => Side::Temporal,
+        }
+    }
+}
+
+/// A line of cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BreakEven {
+    /// What they have in common. Its share is the largest.
+    pub line: Cell,
+    /// By share, the smallest first; at least one.
+    pub points: Vec<(Share, Duel)>,
+    /// Where the side changes, if it changes once and away from the non-temporal one.
+    pub until: Option<Crossing>,
+}
+
+/// A share of the result with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crossing {
+    /// The share.
+    pub share: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// What a line amounts to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Finding {
+    /// The same side at every share, or no difference at any.
+    Always(Side),
+    /// One side until a share, the other or none from there on.
+    Until(Side, Crossing, Side),
+    /// The sides change to and fro.
+    Mixed,
+}
+
+impl BreakEven {
+    /// What it amounts to.
+    pub fn finding(&self) -> Finding {
+        let side = |point: Option<&(Share, Duel)>| point.map_or(Side::Neither, |(_, d)| d.side());
+        let (first, last) = (side(self.points.first()), side(self.points.last()));
+        match self.until {
+            Some(crossing) => Finding::Until(first, crossing, last),
+            None if self.points.iter().all(|(_, duel)| duel.side() == first) => {
+                Finding::Always(first)
+            }
+            None => Finding::Mixed,
+        }
+    }
+}
+
+/// Whether this contender stores around the cache by its row in the registry.
+pub fn is_nontemporal(cell: &Cell, name: &str) -> bool {
+    variant::find(cell.operation, name).is_ok_and(|row| row.store() == Store::NonTemporal)
+}
+
+/// The two sides of a cell, or `None` if one of them is missing or the samples are too few.
+pub fn duel(measured: &Measured, seed: u64) -> Option<Duel> {
+    let best = |nontemporal: bool| -> Option<&Outcome> {
+        let whole = |outcome: &Outcome| outcome.times.whole.half(false).median();
+        let side =
+            measured.ok().filter(|o| is_nontemporal(&measured.cell, &o.variant) == nontemporal);
+        let timed = side.filter_map(|outcome| Some((whole(outcome)?, outcome)));
+        timed.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, outcome)| outcome)
+    };
+    let (nontemporal, temporal) = (best(true)?, best(false)?);
+    let scored = |times: &Times| -> Samples { times.whole.half(true) };
+    let ratio = scored(&temporal.times).ratio(&scored(&nontemporal.times));
+    if ratio.count() < SCORED_MIN {
+        return None;
+    }
+    Some(Duel {
+        nontemporal: nontemporal.variant.clone(),
+        temporal: temporal.variant.clone(),
+        ratio: ratio.estimate(seed)?,
+    })
+}
+
+/// All lines of these cells, in the order in which their first cells come. A cell whose result is
+/// not used begins every line that has all else in common with it.
+pub fn break_even(cells: &[Measured], seed: u64) -> Vec<BreakEven> {
+    let duels: Vec<(Cell, Duel)> =
+        cells.iter().filter_map(|measured| Some((measured.cell, duel(measured, seed)?))).collect();
+    let mut lines: Vec<Cell> = Vec::new();
+    for line in duels.iter().filter(|(cell, _)| cell.used != Share::NONE).map(|(c, _)| line(c)) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    // A line of one point: cells of which no use was measured.
+    for (cell, _) in duels.iter().filter(|(cell, _)| cell.used == Share::NONE) {
+        if !lines.iter().any(|line| begins(cell, line)) {
+            lines.push(line(cell));
+        }
+    }
+    lines.iter().map(|line| of_line(line, &duels)).collect()
+}
+
+/// The cell without its share.
+fn line(cell: &Cell) -> Cell {
+    Cell { used: Share::ALL, ..*cell }
+}
+
+fn begins(unused: &Cell, line: &Cell) -> bool {
+    let as_unused = Cell { used: Share::NONE, use_kind: UseKind::Read, delay_bytes: 0, ..*line };
+    *unused == as_unused
+}
+
+fn of_line(line: &Cell, duels: &[(Cell, Duel)]) -> BreakEven {
+    let of_line = |(cell, _): &&(Cell, Duel)| self::line(cell) == *line || begins(cell, line);
+    let mut points: Vec<(Share, Duel)> =
+        duels.iter().filter(of_line).map(|(cell, duel)| (cell.used, duel.clone())).collect();
+    points.sort_by_key(|(share, _)| *share);
+    points.dedup_by_key(|(share, _)| *share);
+    let used = points.last().map_or(Share::ALL, |(share, _)| *share);
+    let until = crossing(&points);
+    BreakEven { line: Cell { used, ..*line }, points, until }
+}
+
+fn crossing(points: &[(Share, Duel)]) -> Option<Crossing> {
+    let rank = |(_, duel): &(Share, Duel)| match duel.side() {
+        Side::NonTemporal => 1.0,
+        Side::Neither => 0.0,
+        Side::Temporal => -1.0_f64,
+    };
+    let (first, last) = (rank(points.first()?), rank(points.last()?));
+    let falls = points.windows(2).all(|pair| rank(&pair[0]) >= rank(&pair[1]));
+    if !falls || first == last {
+        return None;
+    }
+    // From a win to a loss they break even at 0; where one end is no difference, at the smallest
+    // effect that would be one.
+    let level = (first + last) / 2.0 * 2.0 * EFFECT_MIN.ln_1p();
+    let at = |end: fn(&Estimate) -> f64| {
+        let logs: Vec<(f64, f64)> =
+            points.iter().map(|(share, d)| (share.as_f64(), end(&d.ratio).ln() - level)).collect();
+        falls_below_zero(&logs)
+    };
+    Some(Crossing { share: at(|r| r.median), low: at(|r| r.low), high: at(|r| r.high) })
+}
+
+/// Where a line through these points falls below zero first: at its start if it is below already,
+/// at its end if it never is.
+fn falls_below_zero(points: &[(f64, f64)]) -> f64 {
+    let starts_below = points.first().is_some_and(|(_, y)| *y <= 0.0);
+    if starts_below {
+        return points[0].0;
+    }
+    let fall = points.windows(2).find(|pair| pair[1].1 <= 0.0);
+    match fall {
+        Some(pair) => {
+            let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+            x0 + (x1 - x0) * y0 / (y0 - y1)
+        }
+        None => points.last().map_or(0.0, |(x, _)| *x),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::{Core, Status, Victim, Walk};
+    use super::*;
+    use crate::case::{Page, Temperature};
+    use cachewise::variant::Operation;
+
+    fn cell(share: f64) -> Cell {
+        Cell {
+            operation: Operation::Clear,
+            size_bytes: 65536,
+            source: Temperature::Cold,
+            page: Page::Base,
+            threads: 1,
+            used: Share::new(share).unwrap(),
+            use_kind: UseKind::Read,
+            delay_bytes: 0,
+            victim: Victim::NONE,
+        }
+    }
+
+    fn nontemporal_name() -> &'static str {
+        let rows = variant::all().iter();
+        let mut rows = rows.filter(|v| v.operation() == Operation::Clear);
+        rows.find(|v| v.store() == Store::NonTemporal).unwrap().name()
+    }
+
+    /// Whole times without noise.
+    fn measured(cell: Cell, wholes: &[(&str, f64)]) -> Measured {
+        let outcome = |&(name, ns): &(&str, f64)| {
+            let whole = Samples::new(vec![vec![ns; 4]; 3]);
+            let times = Times { whole, ..Times::default() };
+            Outcome { variant: name.to_owned(), status: Status::Ok, because: None, times }
+        };
+        Measured { cell, outcomes: wholes.iter().map(outcome).collect() }
+    }
+
+    fn line_of(wholes: &[(f64, f64, f64)]) -> Vec<Measured> {
+        let cell_of = |&(share, libc, nt): &(f64, f64, f64)| {
+            measured(cell(share), &[("libc", libc), (nontemporal_name(), nt)])
+        };
+        wholes.iter().map(cell_of).collect()
+    }
+
+    #[test]
+    fn the_sides_break_even_where_the_line_crosses() {
+        // Logs of the ratios: ln 2 and -ln 2, so half way.
+        let lines = break_even(&line_of(&[(0.0, 200.0, 100.0), (1.0, 100.0, 200.0)]), 1);
+        assert_eq!(lines.len(), 1);
+        let Finding::Until(Side::NonTemporal, crossing, Side::Temporal) = lines[0].finding() else {
+            panic!("{lines:?}");
+        };
+        assert!((crossing.share - 0.5).abs() < 1e-9);
+        assert!((crossing.low, crossing.high) == (crossing.share, crossing.share));
+    }
+
+    #[test]
+    fn always_is_always_and_an_effect_below_the_least_is_none() {
+        let always = |wholes: &[(f64, f64, f64)]| break_even(&line_of(wholes), 1)[0].finding();
+        let nontemporal = always(&[(0.0, 200.0, 100.0), (1.0, 110.0, 100.0)]);
+        assert_eq!(nontemporal, Finding::Always(Side::NonTemporal));
+        let temporal = always(&[(0.0, 100.0, 110.0), (0.25, 100.0, 120.0), (1.0, 100.0, 200.0)]);
+        assert_eq!(temporal, Finding::Always(Side::Temporal));
+        let neither = always(&[(0.0, 101.0, 100.0), (1.0, 100.0, 101.0)]);
+        assert_eq!(neither, Finding::Always(Side::Neither));
+        let mixed = always(&[(0.0, 100.0, 200.0), (1.0, 200.0, 100.0)]);
+        assert_eq!(mixed, Finding::Mixed);
+    }
+
+    #[test]
+    fn until_no_difference_is_where_the_least_effect_is_left() {
+        let lines = break_even(&line_of(&[(0.0, 104.0, 100.0), (1.0, 100.0, 100.0)]), 1);
+        let Finding::Until(Side::NonTemporal, crossing, Side::Neither) = lines[0].finding() else {
+            panic!("{lines:?}");
+        };
+        assert!((crossing.share - (1.0 - 1.02_f64.ln() / 1.04_f64.ln())).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_not_used_begins_every_line_that_it_can() {
+        let written = Cell { use_kind: UseKind::Write, delay_bytes: 32768, ..cell(1.0) };
+        let victim = Victim { bytes: 4096, walk: Walk::Dependent, core: Core::Same, retouch: 1 };
+        let beside = Cell { victim, ..cell(1.0) };
+        let times = [("libc", 10.0), (nontemporal_name(), 20.0)];
+        let cells = [cell(0.0), cell(1.0), written, beside].map(|cell| measured(cell, &times));
+        let lines = break_even(&cells, 1);
+        let points: Vec<usize> = lines.iter().map(|line| line.points.len()).collect();
+        assert_eq!(points, [2, 2, 1]);
+    }
+
+    #[test]
+    fn a_side_that_is_missing_is_no_duel() {
+        assert_eq!(duel(&measured(cell(0.0), &[("libc", 1.0)]), 1), None);
+        let mut few = measured(cell(0.0), &[("libc", 1.0), (nontemporal_name(), 1.0)]);
+        few.outcomes[0].times.whole = Samples::new(vec![vec![1.0; 2]; 3]);
+        assert_eq!(duel(&few, 1), None);
+    }
+
+    #[test]
+    fn a_side_sends_the_best_of_its_own() {
+        let cell = cell(0.0);
+        let all = [("libc", 30.0), ("portable", 20.0), (nontemporal_name(), 25.0)];
+        let duel = duel(&measured(cell, &all), 1).unwrap();
+        assert_eq!(
+            (duel.temporal.as_str(), duel.nontemporal.as_str()),
+            ("portable", nontemporal_name())
+        );
+        assert_eq!(duel.side(), Side::Temporal);
+    }
+}

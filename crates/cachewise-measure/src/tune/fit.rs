@@ -11,7 +11,7 @@
 
 use super::policy::{Call, Intent, Policy, Slots};
 use super::score::{is_a_gain, loss, saving};
-use crate::map::Measured;
+use crate::map::{Cell, Measured};
 use crate::stats::Estimate;
 use cachewise::policy::{Gate, Threshold};
 use cachewise::switch::Slot;
@@ -28,6 +28,13 @@ pub enum Found {
     NoDifference(Option<Estimate>),
     /// No cell concerns it.
     Unmeasured,
+}
+
+impl Found {
+    /// Whether the library's own choice has been given up.
+    pub fn is_better(&self) -> bool {
+        matches!(self, Self::Better(_))
+    }
 }
 
 /// The variant for a slot.
@@ -85,7 +92,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    pub(super) fn intent(&self, cell: &crate::map::Cell) -> Intent {
+    pub(super) fn intent(&self, cell: &Cell) -> Intent {
         Intent::of(cell, self.l2_bytes)
     }
 }
@@ -94,171 +101,182 @@ impl Setting {
 pub fn fit(cells: &[&Measured], setting: &Setting) -> Fit {
     let policy = setting.default.clone();
     let mut fit = Fit { policy, slots: Vec::new(), gates: Vec::new() };
-    for call in [Call::Page, Call::Bytes] {
-        for operation in [Operation::Clear, Operation::Copy] {
-            let of = |intent| Group { call, operation, intent, cells: &[] }.select(cells, setting);
-            let slots = Slots::of(operation, call);
-            let soon = of(Some(Intent::Soon));
-            let group = Group { call, operation, intent: Some(Intent::Soon), cells: &soon };
-            fit.slot(slots.plain, &group, setting);
-            let not_soon = of(Some(Intent::NotSoon));
-            let group = Group { call, operation, intent: Some(Intent::NotSoon), cells: &not_soon };
-            fit.slot_and_gate(slots.nontemporal, slots.gate, &group, setting);
+    for slot in Slot::ALL {
+        let group = Group::of_slot(slot, cells, setting);
+        match Gate::ALL.into_iter().find(|gate| gate.name() == slot.name()) {
+            Some(gate) => fit.slot_and_gate(slot, gate, &group),
+            None => fit.slot(slot, &group),
         }
     }
     // The `_auto` calls use what has been chosen for the others.
-    for operation in [Operation::Clear, Operation::Copy] {
-        let group = Group { call: Call::Auto, operation, intent: None, cells: &[] };
-        let all = group.select(cells, setting);
-        let group = Group { cells: &all, ..group };
-        fit.gate(Slots::of(operation, Call::Auto).auto, &group, setting);
+    for gate in Gate::ALL.into_iter().filter(|gate| gate.is_auto()) {
+        fit.gate(gate, &Group::of_gate(gate, cells, setting));
     }
-    fit.slots.sort_by_key(|choice| choice.slot as u8);
     fit.gates.sort_by_key(|choice| choice.gate as u8);
     fit
 }
 
-/// The cells that concern a choice, and how they are served.
-#[derive(Clone, Copy)]
-struct Group<'a> {
+/// The cells that concern a choice, and by which call they are served.
+pub(super) struct Group<'a> {
     call: Call,
-    operation: Operation,
-    /// `None`: either.
-    intent: Option<Intent>,
-    cells: &'a [&'a Measured],
+    pub(super) cells: Vec<&'a Measured>,
+    setting: &'a Setting,
 }
 
-impl Group<'_> {
-    fn select<'c>(&self, cells: &[&'c Measured], setting: &Setting) -> Vec<&'c Measured> {
+impl<'a> Group<'a> {
+    pub(super) fn of_slot(slot: Slot, cells: &[&'a Measured], setting: &'a Setting) -> Self {
+        let call = if slot.is_page() { Call::Page } else { Call::Bytes };
+        let intent = if slot.is_nontemporal() { Intent::NotSoon } else { Intent::Soon };
+        Self::new(call, slot.operation(), Some(intent), cells, setting)
+    }
+
+    pub(super) fn of_gate(gate: Gate, cells: &[&'a Measured], setting: &'a Setting) -> Self {
+        match Slot::ALL.into_iter().find(|slot| slot.name() == gate.name()) {
+            Some(slot) => Self::of_slot(slot, cells, setting),
+            None => {
+                let is_copy = Slots::of(Operation::Copy, Call::Auto).auto == gate;
+                let operation = if is_copy { Operation::Copy } else { Operation::Clear };
+                Self::new(Call::Auto, operation, None, cells, setting)
+            }
+        }
+    }
+
+    /// Without an intent: either.
+    fn new(
+        call: Call,
+        operation: Operation,
+        intent: Option<Intent>,
+        cells: &[&'a Measured],
+        setting: &'a Setting,
+    ) -> Self {
         let suits = |m: &&&Measured| {
-            m.cell.operation == self.operation
-                && self.call.suits(&m.cell, setting.page_bytes)
-                && self.intent.is_none_or(|intent| intent == setting.intent(&m.cell))
+            m.cell.operation == operation
+                && call.suits(&m.cell, setting.page_bytes)
+                && intent.is_none_or(|intent| intent == setting.intent(&m.cell))
         };
-        cells.iter().filter(suits).copied().collect()
+        Self { call, cells: cells.iter().filter(suits).copied().collect(), setting }
     }
 
-    fn loss(&self, policy: &Policy, setting: &Setting) -> Option<f64> {
-        loss(self.cells, |cell| policy.serves(self.call, setting.intent(cell), cell))
+    fn serves(&self, policy: &Policy, cell: &Cell) -> &'static str {
+        policy.serves(self.call, self.setting.intent(cell), cell)
     }
 
-    fn saving(&self, from: &Policy, to: &Policy, setting: &Setting) -> Option<Estimate> {
-        let serves = |policy: &Policy, cell: &_| {
-            policy.serves(self.call, setting.intent(cell), cell)
-        };
-        saving(self.cells, |cell| serves(from, cell), |cell| serves(to, cell), setting.seed)
+    fn loss(&self, policy: &Policy) -> Option<f64> {
+        loss(&self.cells, |cell| self.serves(policy, cell))
     }
 
-    /// Whether `to` has a saving over `from`.
-    fn found(&self, from: &Policy, to: &Policy, setting: &Setting) -> Found {
-        match self.saving(from, to, setting) {
+    pub(super) fn saving(&self, from: &Policy, to: &Policy) -> Option<Estimate> {
+        let seed = self.setting.seed;
+        saving(&self.cells, |cell| self.serves(from, cell), |cell| self.serves(to, cell), seed)
+    }
+
+    /// The sizes of the cells, each once, from the smallest.
+    pub(super) fn sizes(&self) -> Vec<usize> {
+        let mut sizes: Vec<usize> = self.cells.iter().map(|m| m.cell.size_bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// Whether `to` has a saving over `from`, the library's own choice in what differs.
+    fn found(&self, from: &Policy, to: &Policy) -> Found {
+        if from == to {
+            return Found::Default;
+        }
+        match self.saving(from, to) {
             Some(saving) if is_a_gain(&saving) => Found::Better(saving),
             saving => Found::NoDifference(saving),
         }
     }
 
     /// The policy with the least loss; the first of equals.
-    fn best(&self, policies: impl IntoIterator<Item = Policy>, setting: &Setting) -> Option<Policy> {
-        let scored = policies.into_iter().filter_map(|p| Some((self.loss(&p, setting)?, p)));
+    fn best(&self, policies: impl IntoIterator<Item = Policy>) -> Option<Policy> {
+        let scored = policies.into_iter().filter_map(|p| Some((self.loss(&p)?, p)));
         scored.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, policy)| policy)
     }
 
     fn thresholds(&self) -> Vec<Threshold> {
-        let mut sizes: Vec<usize> = self.cells.iter().map(|m| m.cell.size_bytes).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let from = sizes.into_iter().skip(1).map(Threshold::Bytes);
+        let from = self.sizes().into_iter().skip(1).map(Threshold::Bytes);
         [Threshold::Off].into_iter().chain(from).chain([Threshold::Always]).collect()
     }
 }
 
+/// What may serve a slot here.
 fn candidates(slot: Slot) -> impl Iterator<Item = &'static Variant> + Clone {
     variant::all().iter().filter(move |v| slot.accepts(v) && v.unavailable().is_none())
 }
 
 impl Fit {
-    fn slot(&mut self, slot: Slot, group: &Group<'_>, setting: &Setting) {
+    fn slot(&mut self, slot: Slot, group: &Group<'_>) {
         let default = self.policy.clone();
         let others = candidates(slot).map(|variant| default.with_variant(slot, variant));
-        let best = group.best([default.clone()].into_iter().chain(others), setting);
-        let found = match best {
-            None => Found::Unmeasured,
-            Some(best) if best == default => Found::Default,
-            Some(best) => {
-                let found = group.found(&default, &best, setting);
-                self.take(&best, found);
-                found
-            }
+        let found = self.search(others, group);
+        self.push_slot(slot, found, group);
+    }
+
+    fn gate(&mut self, gate: Gate, group: &Group<'_>) {
+        let default = self.policy.clone();
+        let others = group.thresholds().into_iter().map(|t| default.with_threshold(gate, t));
+        let found = self.search(others, group);
+        self.push_gate(gate, found, group);
+    }
+
+    /// Takes the best of the policies, or keeps the one there is.
+    fn search(&mut self, others: impl Iterator<Item = Policy>, group: &Group<'_>) -> Found {
+        let default = self.policy.clone();
+        let Some(best) = group.best([default.clone()].into_iter().chain(others)) else {
+            return Found::Unmeasured;
         };
-        self.push_slot(slot, found, group, setting);
+        let found = group.found(&default, &best);
+        if found.is_better() {
+            self.policy = best;
+        }
+        found
     }
 
     /// Variant and threshold are looked for together, since each depends on the other; then each
-    /// must be worth its place by itself.
-    fn slot_and_gate(&mut self, slot: Slot, gate: Gate, group: &Group<'_>, setting: &Setting) {
+    /// must be worth its place beside what is kept of the other.
+    fn slot_and_gate(&mut self, slot: Slot, gate: Gate, group: &Group<'_>) {
         let default = self.policy.clone();
+        let own = default.variant(slot);
         let thresholds = [default.threshold(gate)].into_iter().chain(group.thresholds());
         let all = thresholds.flat_map(|threshold| {
             let default = default.with_threshold(gate, threshold);
-            let own = default.variant(slot);
-            let others = candidates(slot).filter(move |v| *v != own);
+            let others = candidates(slot).filter(|v| *v != own);
             [own].into_iter().chain(others).map(move |v| default.with_variant(slot, v))
         });
-        let (by_slot, by_gate) = match group.best(all, setting) {
-            None => (Found::Unmeasured, Found::Unmeasured),
-            Some(best) => {
-                let own_variant = best.with_variant(slot, default.variant(slot));
-                let by_slot = match best == own_variant {
-                    true => Found::Default,
-                    false => group.found(&own_variant, &best, setting),
-                };
-                let kept = match by_slot {
-                    Found::Better(_) => best,
-                    _ => own_variant,
-                };
-                let own_threshold = kept.with_threshold(gate, default.threshold(gate));
-                let by_gate = match kept == own_threshold {
-                    true => Found::Default,
-                    false => group.found(&own_threshold, &kept, setting),
-                };
-                self.take(&own_threshold, by_slot);
-                self.take(&kept, by_gate);
-                (by_slot, by_gate)
+        let (mut by_slot, mut by_gate) = (Found::Unmeasured, Found::Unmeasured);
+        if let Some(best) = group.best(all) {
+            let worth_its_place = |policy: &Policy| {
+                group.found(&policy.with_threshold(gate, default.threshold(gate)), policy)
+            };
+            let mut policy = best;
+            by_gate = worth_its_place(&policy);
+            if !by_gate.is_better() {
+                policy = policy.with_threshold(gate, default.threshold(gate));
             }
-        };
-        self.push_slot(slot, by_slot, group, setting);
-        self.push_gate(gate, by_gate, group, setting);
-    }
-
-    fn gate(&mut self, gate: Gate, group: &Group<'_>, setting: &Setting) {
-        let default = self.policy.clone();
-        let others = group.thresholds().into_iter().map(|t| default.with_threshold(gate, t));
-        let best = group.best([default.clone()].into_iter().chain(others), setting);
-        let found = match best {
-            None => Found::Unmeasured,
-            Some(best) if best == default => Found::Default,
-            Some(best) => {
-                let found = group.found(&default, &best, setting);
-                self.take(&best, found);
-                found
+            by_slot = group.found(&policy.with_variant(slot, own), &policy);
+            if !by_slot.is_better() {
+                policy = policy.with_variant(slot, own);
+                by_gate = worth_its_place(&policy);
+                if !by_gate.is_better() {
+                    policy = policy.with_threshold(gate, default.threshold(gate));
+                }
             }
-        };
-        self.push_gate(gate, found, group, setting);
-    }
-
-    fn take(&mut self, policy: &Policy, found: Found) {
-        if matches!(found, Found::Better(_)) {
-            self.policy = policy.clone();
+            self.policy = policy;
         }
+        self.push_slot(slot, by_slot, group);
+        self.push_gate(gate, by_gate, group);
     }
 
-    fn push_slot(&mut self, slot: Slot, found: Found, group: &Group<'_>, setting: &Setting) {
-        let (variant, default) = (self.policy.variant(slot), setting.default.variant(slot));
+    fn push_slot(&mut self, slot: Slot, found: Found, group: &Group<'_>) {
+        let (variant, default) = (self.policy.variant(slot), group.setting.default.variant(slot));
         self.slots.push(SlotChoice { slot, variant, default, found, cells: group.cells.len() });
     }
 
-    fn push_gate(&mut self, gate: Gate, found: Found, group: &Group<'_>, setting: &Setting) {
-        let (threshold, default) = (self.policy.threshold(gate), setting.default.threshold(gate));
+    fn push_gate(&mut self, gate: Gate, found: Found, group: &Group<'_>) {
+        let (threshold, default) =
+            (self.policy.threshold(gate), group.setting.default.threshold(gate));
         self.gates.push(GateChoice { gate, threshold, default, found, cells: group.cells.len() });
     }
 }

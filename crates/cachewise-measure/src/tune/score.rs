@@ -35,7 +35,8 @@ fn whole_ns(cell: &Measured, variant: &str, half: Half) -> Option<f64> {
 
 /// The contender whose whole is the shortest on the choosing half.
 fn best(cell: &Measured) -> Option<&str> {
-    let timed = cell.ok().filter_map(|o| Some((&o.variant, whole_ns(cell, &o.variant, Half::Choosing)?)));
+    let timed =
+        cell.ok().filter_map(|o| Some((&o.variant, whole_ns(cell, &o.variant, Half::Choosing)?)));
     timed.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(variant, _)| variant.as_str())
 }
 
@@ -50,10 +51,7 @@ fn scale_ns(cell: &Measured) -> Option<f64> {
 
 /// The mean, over the cells, of how much longer `variant_of` takes than the best, on the choosing
 /// half: what a fit makes small. `None` if a cell lacks the variant.
-pub(super) fn loss<'a>(
-    cells: &[&Measured],
-    variant_of: impl Fn(&Cell) -> &'a str,
-) -> Option<f64> {
+pub(super) fn loss<'a>(cells: &[&Measured], variant_of: impl Fn(&Cell) -> &'a str) -> Option<f64> {
     let losses = cells.iter().map(|cell| {
         let ours = whole_ns(cell, variant_of(&cell.cell), Half::Choosing)?;
         let least = whole_ns(cell, best(cell)?, Half::Choosing)?;
@@ -125,11 +123,11 @@ pub struct Regret {
 }
 
 /// The regret over all cells in which the policy's contender was measured; `None` if that is none.
-pub(super) fn regret<'a>(
-    cells: &[(&Measured, &'a str)],
-) -> Option<Regret> {
-    let mut excesses: Vec<(f64, Cell)> =
-        cells.iter().filter_map(|(cell, variant)| Some((excess(cell, variant)?, cell.cell))).collect();
+pub(super) fn regret<'a>(cells: &[(&Measured, &'a str)]) -> Option<Regret> {
+    let mut excesses: Vec<(f64, Cell)> = cells
+        .iter()
+        .filter_map(|(cell, variant)| Some((excess(cell, variant)?, cell.cell)))
+        .collect();
     excesses.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let mut values: Vec<f64> = excesses.iter().map(|(excess, _)| *excess).collect();
     let (worst, worst_cell) = *excesses.last()?;

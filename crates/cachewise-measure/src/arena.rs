@@ -97,8 +97,8 @@ impl Arena {
                 Some(src)
             }
         };
-        let huge = dst.memory.is_huge() && src.as_ref().is_none_or(|src| src.memory.is_huge());
-        if ground.page == Page::Huge && !huge {
+        let huge = || dst.memory.is_huge() && src.as_ref().is_none_or(|src| src.memory.is_huge());
+        if ground.page == Page::Huge && !huge() {
             return Err(Error::HugePages);
         }
         let lead_in_bytes = machine.last_level_bytes();

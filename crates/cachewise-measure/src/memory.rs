@@ -13,6 +13,8 @@ use std::slice;
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len_bytes: usize,
+    /// Where it begins to be used.
+    first: usize,
 }
 
 // SAFETY: the mapping is plain memory with one owner; no thread is special to it.
@@ -27,7 +29,7 @@ impl Mapping {
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len_bytes, prot, flags) }
             .map_err(|error| Error::Map { len_bytes, source: error.into() })?;
         match NonNull::new(start.cast()) {
-            Some(start) => Ok(Self { start, len_bytes }),
+            Some(start) => Ok(Self { start, len_bytes, first: 0 }),
             // Without an address to map at, the kernel never picks the null page.
             None => Err(Error::Map { len_bytes, source: std::io::ErrorKind::OutOfMemory.into() }),
         }
@@ -36,42 +38,48 @@ impl Mapping {
     /// As [`Mapping::new`], in pages of this size. Whether huge ones came can be asked with
     /// [`Mapping::is_huge`] once they were touched.
     pub(crate) fn in_pages(len_bytes: usize, page: Page) -> Result<Self, Error> {
-        let mapping = Self::new(len_bytes)?;
-        let advice = match page {
-            Page::Base => Advice::LinuxNoHugepage,
-            Page::Huge => Advice::LinuxHugepage,
+        let (len_bytes, advice) = match page {
+            Page::Base => (len_bytes, Advice::LinuxNoHugepage),
+            // Wherever it is mapped, so many bytes of it are whole huge pages.
+            Page::Huge => (len_bytes.saturating_add(2 * HUGE_BYTES), Advice::LinuxHugepage),
         };
+        let mut mapping = Self::new(len_bytes)?;
         // SAFETY: the advice changes the size of the pages of our own memory, not what is in them.
         let advised = unsafe { madvise(mapping.start.as_ptr().cast(), mapping.len_bytes, advice) };
         // A kernel built without huge pages knows neither advice, and has only small ones.
         match (advised, page) {
-            (Err(_), Page::Huge) => Err(Error::HugePages),
-            _ => Ok(mapping),
+            (Err(_), Page::Huge) => return Err(Error::HugePages),
+            (_, Page::Huge) => {
+                mapping.first = mapping.start.as_ptr().align_offset(HUGE_BYTES);
+            }
+            (_, Page::Base) => {}
         }
+        Ok(mapping)
     }
 
-    /// Whether all whole huge pages of it are huge, as `/proc/self/smaps` says (proc_pid_smaps(5)).
+    /// Whether all its whole huge pages are huge, as `/proc/self/smaps` says (proc_pid_smaps(5)).
     pub(crate) fn is_huge(&self) -> bool {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-        let start = self.start.as_ptr().addr();
-        let whole = (start + self.len_bytes) / HUGE_BYTES - start.div_ceil(HUGE_BYTES);
-        // The kernel may have joined it with its neighbours: any mapping around it counts.
-        huge_bytes_around(&smaps, start) >= whole.saturating_mul(HUGE_BYTES)
+        let start = self.start.as_ptr().addr() + self.first;
+        let whole = (self.len_bytes - self.first) / HUGE_BYTES * HUGE_BYTES;
+        // The kernel may have joined it with its neighbours: the mapping around it counts.
+        huge_bytes_around(&smaps, start) >= whole
     }
 
     pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.start.as_ptr()
+        self.start.as_ptr().wrapping_add(self.first)
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
+        let start = self.start.as_ptr().wrapping_add(self.first);
         // SAFETY: the mapping is readable for `len_bytes`, initialised by the kernel, and borrowed
-        // as long as the slice.
-        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len_bytes) }
+        // as long as the slice; `first` lies within it.
+        unsafe { slice::from_raw_parts(start, self.len_bytes - self.first) }
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and borrowed exclusively.
-        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len_bytes) }
+        unsafe { slice::from_raw_parts_mut(self.as_mut_ptr(), self.len_bytes - self.first) }
     }
 }
 

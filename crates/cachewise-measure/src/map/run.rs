@@ -224,3 +224,16 @@ impl Times {
         }
     }
 }
+
+impl Measured {
+    /// A cell without figures.
+    pub(super) fn skipped(cell: &Cell, names: &[String], because: &Error) -> Self {
+        let outcome = |name: &String| Outcome {
+            variant: name.clone(),
+            status: Status::Skipped,
+            because: Some(because.to_string()),
+            times: Times::default(),
+        };
+        Self { cell: *cell, outcomes: names.iter().map(outcome).collect() }
+    }
+}

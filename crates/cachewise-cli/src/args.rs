@@ -5,6 +5,7 @@ use crate::size::Size;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -15,6 +16,7 @@ Examples:
   cachewise bench copy --size 4K,1M       all ways to copy, hot and cold
   cachewise bench clear --variant movnti,rep_stosq --temperature cold
   cachewise bench copy --peer ./libfoo.so:my_memcpy --format json
+  cachewise tune -o profile.toml          the policy for this machine, and its regret
   CACHEWISE_FORCE=clear_page=rep_stosq cachewise list
 ";
 
@@ -25,6 +27,14 @@ Examples:
   cachewise bench copy --size 4K --temperature cold --pattern random --threads 2
   cachewise bench copy --size 4K --align 1:0
   cachewise bench clear --peer ./libfoo.so:my_memset --format json > result.json
+";
+
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  cachewise tune --quick                  what would be chosen, and the regret
+  cachewise tune -o profile.toml          then: CACHEWISE_PROFILE=profile.toml
+  cachewise tune --check profile.toml     does it still hold?
+  cachewise tune --glibc                  a GLIBC_TUNABLES line, if one is a gain
 ";
 
 const TEMPLATE: &str = "\
@@ -82,6 +92,12 @@ pub(crate) enum Command {
     /// Times ways to copy or to clear, side by side, the operation alone
     #[command(before_help = BENCH_EXAMPLES, help_template = TEMPLATE)]
     Bench(Bench),
+    /// Measures a policy for this machine and what it costs over the best in each case
+    #[command(before_help = TUNE_EXAMPLES, help_template = TEMPLATE)]
+    Tune(Tune),
+    /// For `tune --glibc`, which starts it under one setting after the other
+    #[command(hide = true)]
+    LibcTimes(LibcTimes),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -142,6 +158,40 @@ pub(crate) struct Bench {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Tune {
+    /// Writes the profile there; CACHEWISE_PROFILE=FILE or the library's profile module loads it
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["check", "glibc"])]
+    pub(crate) output: Option<PathBuf>,
+    /// Measures anew and says whether this profile still holds
+    #[arg(long, value_name = "PROFILE", conflicts_with = "glibc")]
+    pub(crate) check: Option<PathBuf>,
+    /// Looks for libc's tunables that are a gain here, instead of a profile
+    #[arg(long)]
+    pub(crate) glibc: bool,
+    /// Sizes to measure, instead of 256 B to 16 MiB (quick: 1 KiB to 1 MiB)
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', conflicts_with = "glibc")]
+    pub(crate) size: Vec<Size>,
+    /// Fewer sizes and scenarios
+    #[arg(long)]
+    pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LibcTimes {
+    #[arg(value_enum)]
+    pub(crate) operation: Operation,
+    #[arg(long, value_delimiter = ',', required = true)]
+    pub(crate) size: Vec<Size>,
+    /// The whole step of a map cell instead of the operation alone
+    #[arg(long)]
+    pub(crate) whole: bool,
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Effort {
     /// Samples per variant and case, if the time suffices. Default: 30
     #[arg(long, default_value_t = 30, hide_default_value = true)]
@@ -163,6 +213,11 @@ impl Effort {
     /// Enough rounds that either half has something to say.
     pub(crate) fn of_verdict(&self) -> cachewise_measure::Effort {
         self.or_seconds(45, 4)
+    }
+
+    /// Five rounds in each of three batches: more than the least of samples that a half is scored by.
+    pub(crate) fn of_tune(&self, quick: bool) -> cachewise_measure::Effort {
+        self.or_seconds(if quick { 60 } else { 900 }, 4)
     }
 
     fn or_seconds(&self, seconds: u64, rounds_min: usize) -> cachewise_measure::Effort {

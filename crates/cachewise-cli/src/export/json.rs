@@ -59,6 +59,7 @@ impl Serialize for Value {
             Self::Ns(number) | Self::GbPerS(number) | Self::Ratio(number) | Self::Share(number) => {
                 to.serialize_f64(rounded(*number))
             }
+            Self::Named(values) => to.collect_map(values.iter().map(|(key, value)| (key, value))),
             Self::Interval(low, high) => [rounded(*low), rounded(*high)].serialize(to),
             Self::Samples(batches) => {
                 let batch = |batch: &Vec<f64>| batch.iter().map(|&ns| rounded(ns)).collect();

@@ -1,7 +1,7 @@
 //! Whether a profile still says what a new measurement says.
 
 use super::fit::{Fit, Group, Setting};
-use super::policy::Policy;
+use super::rule::Policy;
 use super::score::is_a_difference;
 use crate::Error;
 use crate::map::Measured;

@@ -9,7 +9,7 @@
 //! Rejected: a threshold per variant, per alignment, per thread count. A table that a person cannot
 //! read is a table that nobody checks.
 
-use super::policy::{Call, Intent, Policy, Slots};
+use super::rule::{Call, Intent, Policy, Slots};
 use super::score::{is_a_gain, loss, saving};
 use crate::map::{Cell, Measured};
 use crate::stats::Estimate;

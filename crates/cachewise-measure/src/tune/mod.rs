@@ -12,23 +12,23 @@ mod check;
 mod fit;
 pub mod glibc;
 mod plan;
-mod policy;
+mod rule;
 mod score;
 #[cfg(test)]
 mod tests;
 
 pub use check::{Checked, Standing, check, policy_of};
 pub use fit::{Fit, Found, GateChoice, Setting, SlotChoice, fit};
-pub use plan::{plan, screen};
-pub use policy::{Call, Intent, Policy, Rival};
+pub use plan::{Survey, Surveyed, plan, screen};
+pub use rule::{Call, Intent, Policy, Rival};
 pub use score::Regret;
 
 use crate::map::Measured;
 use crate::rng::Rng;
 use crate::{Error, Machine};
-use cachewise::policy::Gate;
+use cachewise::policy::{self, Gate};
 use cachewise::profile::{Fingerprint, Profile};
-use cachewise::switch::Slot;
+use cachewise::switch::{self, Slot};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A rule and its regret.
@@ -90,6 +90,13 @@ pub fn split<'a>(
         *count += 1;
         *count % HELD_OUT != 0
     })
+}
+
+/// Gives every slot and threshold back to the library, whatever the environment said: a profile is
+/// measured against what the library does by itself.
+pub fn start_from_defaults() {
+    Slot::ALL.into_iter().for_each(switch::reset);
+    Gate::ALL.into_iter().for_each(policy::reset_threshold);
 }
 
 impl Setting {

@@ -2,11 +2,13 @@
 
 use crate::case::{Align, Case, Page, Pattern, Temperature};
 use crate::contestant::Contestant;
-use crate::map::{Cell, Core, Share, UseKind, Victim, Walk};
+use crate::map::{self, Cell, Core, Measured, Share, UseKind, Victim, Walk};
 use crate::runner::{Effort, Stop, measure};
 use crate::{Error, Machine};
 use cachewise::switch::{self, Slot};
 use cachewise::variant::{self, Operation, Store, Variant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// One size to the next is the grid's step.
 const SIZES_BYTES: [usize; 9] =
@@ -120,4 +122,62 @@ pub fn screen(
     }
     let kept = rows.into_iter().filter(|row| kept.contains(row)).map(Contestant::variant);
     [Ok(Contestant::libc(operation))].into_iter().chain(kept).collect()
+}
+
+/// The planned cells on their way.
+pub struct Survey<'a> {
+    /// This machine.
+    pub machine: &'a Machine,
+    /// As [`plan`] gives them.
+    pub cells: &'a [Cell],
+    /// Those that take part, libc first, of both operations.
+    pub field: &'a [Contestant],
+    /// For all cells together. None is left out: where the time is short, each gets the least that
+    /// can be scored.
+    pub effort: Effort,
+    /// Set by whoever wants no more.
+    pub stop: &'a Stop,
+}
+
+/// What came of the planned cells.
+#[derive(Debug, Default)]
+pub struct Surveyed {
+    /// Those with figures.
+    pub cells: Vec<Measured>,
+    /// The first cell of each ground that has none, and why.
+    pub without: Vec<(Cell, Error)>,
+    /// Whether it was stopped before the end.
+    pub stopped: bool,
+}
+
+impl Survey<'_> {
+    /// Measures ground by ground; says each time what comes and how many cells that is.
+    pub fn run(&self, tell: &mut dyn FnMut(&Cell, usize)) -> Surveyed {
+        let until = Instant::now() + self.effort.time;
+        let mut surveyed = Surveyed::default();
+        let mut left = self.cells.len();
+        for (index, cells) in self.cells.chunk_by(|a, b| a.soil() == b.soil()).enumerate() {
+            let (first, count) = (cells[0], cells.len());
+            tell(&first, count);
+            let time = until.saturating_duration_since(Instant::now());
+            let effort = Effort {
+                time: time.mul_f64(count as f64 / left as f64),
+                seed: self.effort.seed ^ (index as u64) << 32,
+                ..self.effort
+            };
+            left -= count;
+            let field: Vec<&Contestant> =
+                self.field.iter().filter(|who| who.operation() == first.operation).collect();
+            match map::measure(self.machine, cells, &field, &effort, self.stop) {
+                Ok(measured) => surveyed.cells.extend(measured),
+                Err(Error::Stopped) => {}
+                Err(error) => surveyed.without.push((first, error)),
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                surveyed.stopped = true;
+                break;
+            }
+        }
+        surveyed
+    }
 }

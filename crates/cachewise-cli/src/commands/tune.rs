@@ -13,20 +13,17 @@ use cachewise::policy::Threshold;
 use cachewise::profile::{Profile, SCHEMA_VERSION};
 use cachewise::switch::Slot;
 use cachewise::variant::{self, Operation, Variant};
-use cachewise_measure::map::{self, Cell, Share, UseKind, Victim};
+use cachewise_measure::map::{self, Cell, Share, Victim};
 use cachewise_measure::stats::Estimate;
 use cachewise_measure::tune::glibc::{self, Timed, Trial};
 use cachewise_measure::tune::{
     self, Checked, Fit, Found, Regret, Scored, Setting, Standing, Survey, Surveyed, Tuned,
 };
-use cachewise_measure::{
-    Align, Case, Contestant, Effort, Error, Machine, Page, Pattern, Stop, Temperature, measure,
-};
+use cachewise_measure::{Effort, Error, Machine};
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 pub(super) fn run(machine: &Machine, args: &Tune, voice: &mut Voice) -> Result<Done, Failure> {
     if args.glibc {
@@ -53,6 +50,16 @@ fn profile(
     let profile =
         tuned.fit.profile(env!("CARGO_PKG_VERSION"), setting.seed).map_err(Error::from)?;
     let end = if surveyed.stopped { End::Stopped } else { End::Complete };
+    if tuned.unclear > 0 {
+        voice.warn(
+            "noisy-cells",
+            &format_args!(
+                "{} of {} held-out cells are too noisy to say anything of a regret",
+                tuned.unclear, tuned.held_out
+            ),
+            &"measure on an idle machine, or give more by --time and --samples",
+        );
+    }
     match &args.output {
         Some(_) if end == End::Stopped => voice.note(&"stopped: no profile was written"),
         Some(path) => {
@@ -68,7 +75,7 @@ fn profile(
     let sections = vec![
         Section::object("profile", PROFILE, &profile),
         Section::list("choices", CHOICES, choices(&tuned.fit)),
-        Section::object("regret", REGRET, &Ruled { name: "tuned", regret: tuned.regret.clone() }),
+        Section::object("regret", REGRET, &tuned),
         Section::list("rivals", RIVALS, rules(&tuned).into_iter().skip(1).map(Data)),
         Section::list("", RULES, rules(&tuned)),
     ];
@@ -300,10 +307,9 @@ struct Ruled {
 }
 
 fn rules(tuned: &Tuned) -> Vec<Ruled> {
-    let own = Ruled { name: "tuned", regret: tuned.regret.clone() };
     let rivals =
         tuned.rivals.iter().map(|Scored { name, regret }| Ruled { name, regret: regret.clone() });
-    [own].into_iter().chain(rivals).collect()
+    [own(tuned)].into_iter().chain(rivals).collect()
 }
 
 impl Ruled {
@@ -341,13 +347,19 @@ fn scenario(cell: &Cell) -> String {
     text
 }
 
-const REGRET: &[Column<Ruled>] = &[
-    data("cells", Ruled::cells),
-    data("median", |row| row.share(|regret| regret.median)),
-    data("p95", |row| row.share(|regret| regret.p95)),
-    data("worst", |row| row.share(|regret| regret.worst)),
-    data("worst_cell", Ruled::worst_cell),
+const REGRET: &[Column<Tuned>] = &[
+    data("held_out", |tuned| Value::Count(tuned.held_out as u64)),
+    data("unclear", |tuned| Value::Count(tuned.unclear as u64)),
+    data("cells", |tuned| own(tuned).cells()),
+    data("median", |tuned| own(tuned).share(|regret| regret.median)),
+    data("p95", |tuned| own(tuned).share(|regret| regret.p95)),
+    data("worst", |tuned| own(tuned).share(|regret| regret.worst)),
+    data("worst_cell", |tuned| own(tuned).worst_cell()),
 ];
+
+fn own(tuned: &Tuned) -> Ruled {
+    Ruled { name: "tuned", regret: tuned.regret.clone() }
+}
 
 /// A row for machines only.
 struct Data(Ruled);
@@ -363,6 +375,7 @@ const RIVALS: &[Column<Data>] = &[
 
 const RULES: &[Column<Ruled>] = &[
     only_shown("policy", |row| Value::text(row.name)),
+    only_shown("cells", Ruled::cells),
     only_shown("median", |row| row.shown(|regret| regret.median)),
     only_shown("p95", |row| row.shown(|regret| regret.p95)),
     only_shown("worst", |row| row.shown(|regret| regret.worst)),
@@ -377,11 +390,7 @@ impl Grouped for Data {
 
 impl Grouped for Ruled {
     fn group(&self) -> String {
-        let cells = self.regret.as_ref().map_or(0, |regret| regret.cells);
-        match self.name {
-            "tuned, page calls" => format!("page calls, regret over {cells} held-out cells"),
-            _ => "regret over the held-out cells, against the best in each".into(),
-        }
+        "regret on held-out cells, against the best in each".into()
     }
 }
 
@@ -455,7 +464,7 @@ impl Grouped for Checked {
 
 fn tunables(machine: &Machine, args: &Tune, voice: &mut Voice) -> Result<Done, Failure> {
     let stop = interrupt::on_ctrl_c()?;
-    let trials = glibc::trials(&glibc::tunables());
+    let trials = glibc::installed();
     if trials.is_empty() {
         voice.note(&"this libc lists no tunables that could be tried; glibc does from 2.33 on");
     }
@@ -542,16 +551,11 @@ fn libc_child(setting: &str, trial: &Trial, seed: u64) -> Result<Vec<f64>, Error
 
 /// `libc-times`: what the process above reads.
 pub(super) fn libc_times(machine: &Machine, args: &LibcTimes) -> Result<Done, Failure> {
-    let operation = args.operation.into();
     let stop = interrupt::on_ctrl_c()?;
-    let seed = args.effort.seed;
-    let mut times = Vec::new();
-    for size in &args.size {
-        match args.whole {
-            true => times.extend(whole_ns(machine, operation, size.0, seed, &stop)?),
-            false => times.push(hot_ns(machine, operation, size.0, seed, &stop)?),
-        }
-    }
+    let timed = if args.whole { Timed::Whole } else { Timed::Hot };
+    let sizes: Vec<usize> = args.size.iter().map(|size| size.0).collect();
+    let operation = args.operation.into();
+    let times = glibc::times(machine, operation, timed, &sizes, args.effort.seed, &stop)?;
     let sections = vec![Section::list("times", TIMES, times)];
     Ok(Done { report: report("libc-times", machine, sections), end: End::Complete })
 }
@@ -559,51 +563,3 @@ pub(super) fn libc_times(machine: &Machine, args: &LibcTimes) -> Result<Done, Fa
 const TIMES: &[Column<f64>] = &[shown("ns", "time", |ns| Value::Ns(*ns))];
 
 impl Grouped for f64 {}
-
-fn hot_ns(
-    machine: &Machine,
-    operation: Operation,
-    size_bytes: usize,
-    seed: u64,
-    stop: &Stop,
-) -> Result<f64, Error> {
-    let case = Case {
-        operation,
-        size_bytes,
-        temperature: Temperature::Hot,
-        pattern: Pattern::Walk,
-        align: Align::default(),
-        threads: 1,
-    };
-    let effort = Effort { samples: 12, time: Duration::from_millis(20), rounds_min: 1, seed };
-    let measured = measure(machine, &case, &[Contestant::libc(operation)], &effort, stop)?;
-    let samples = measured.results.into_iter().next().ok_or(Error::Thread)??;
-    samples.median().ok_or(Error::Thread)
-}
-
-/// Nothing used, and all of it.
-fn whole_ns(
-    machine: &Machine,
-    operation: Operation,
-    size_bytes: usize,
-    seed: u64,
-    stop: &Stop,
-) -> Result<Vec<f64>, Error> {
-    let cell = |used| Cell {
-        operation,
-        size_bytes,
-        source: Temperature::Cold,
-        page: Page::Base,
-        threads: 1,
-        used,
-        use_kind: UseKind::Read,
-        delay_bytes: 0,
-        victim: Victim::NONE,
-    };
-    let effort = Effort { samples: 1, time: Duration::ZERO, rounds_min: 2, seed };
-    let cells = [cell(Share::NONE), cell(Share::ALL)];
-    let libc = Contestant::libc(operation);
-    let measured = map::measure(machine, &cells, &[&libc], &effort, stop)?;
-    let whole = |m: &map::Measured| m.ok().next().and_then(|o| o.times.whole.median());
-    measured.iter().map(|m| whole(m).ok_or(Error::Thread)).collect()
-}

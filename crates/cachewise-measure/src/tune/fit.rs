@@ -10,7 +10,7 @@
 //! read is a table that nobody checks.
 
 use super::rule::{Call, Intent, Policy, Slots};
-use super::score::{is_a_gain, loss, saving};
+use super::score::{is_a_gain, loss, saving, weights};
 use crate::map::{Cell, Measured};
 use crate::stats::Estimate;
 use cachewise::policy::{Gate, Threshold};
@@ -120,6 +120,7 @@ pub fn fit(cells: &[&Measured], setting: &Setting) -> Fit {
 pub(super) struct Group<'a> {
     call: Call,
     pub(super) cells: Vec<&'a Measured>,
+    weights: Vec<f64>,
     setting: &'a Setting,
 }
 
@@ -154,7 +155,8 @@ impl<'a> Group<'a> {
                 && call.suits(&m.cell, setting.page_bytes)
                 && intent.is_none_or(|intent| intent == setting.intent(&m.cell))
         };
-        Self { call, cells: cells.iter().filter(suits).copied().collect(), setting }
+        let cells: Vec<&Measured> = cells.iter().filter(suits).copied().collect();
+        Self { call, weights: weights(&cells), cells, setting }
     }
 
     fn serves(&self, policy: &Policy, cell: &Cell) -> &'static str {
@@ -162,12 +164,13 @@ impl<'a> Group<'a> {
     }
 
     fn loss(&self, policy: &Policy) -> Option<f64> {
-        loss(&self.cells, |cell| self.serves(policy, cell))
+        loss(&self.cells, &self.weights, |cell| self.serves(policy, cell))
     }
 
     pub(super) fn saving(&self, from: &Policy, to: &Policy) -> Option<Estimate> {
-        let seed = self.setting.seed;
-        saving(&self.cells, |cell| self.serves(from, cell), |cell| self.serves(to, cell), seed)
+        let serves = |policy: &Policy, cell: &Cell| self.serves(policy, cell);
+        let (cells, weights, seed) = (&self.cells, &self.weights, self.setting.seed);
+        saving(cells, weights, |cell| serves(from, cell), |cell| serves(to, cell), seed)
     }
 
     /// The sizes of the cells, each once, from the smallest.

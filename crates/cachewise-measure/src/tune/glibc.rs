@@ -11,15 +11,19 @@
 //! run against the default once more, by itself, so that no other tunable's gain is taken for its
 //! own; only what is a gain there, clear of noise, stays.
 
-use crate::Error;
+use crate::case::{Align, Case, Page, Pattern, Temperature};
+use crate::contestant::Contestant;
+use crate::map::{self, Cell, Share, UseKind, Victim};
 use crate::rng::Rng;
-use crate::runner::Stop;
+use crate::runner::{Effort, Stop, measure};
 use crate::stats::{Estimate, Samples};
 use crate::verdict::{geometric_mean, is_a_difference};
+use crate::{Error, Machine};
 use cachewise::variant::Operation;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// One tunable as the loader lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,10 +131,20 @@ const KNOWN: [Known; 4] = [
     },
 ];
 
-/// The tunables of the glibc that this process runs with; empty where there is none, or one that
-/// cannot list them (before 2.33).
-pub fn tunables() -> Vec<Tunable> {
-    loader().map_or_else(Vec::new, |loader| list(&loader, ""))
+/// The trials for the glibc that this process runs with; empty where there is none, or one that
+/// cannot list its tunables (before 2.33). A value that the loader doesn't take it passes over in
+/// silence, so each is tried out.
+pub fn installed() -> Vec<Trial> {
+    let Some(loader) = loader() else { return Vec::new() };
+    let mut trials = trials(&list(&loader, ""));
+    for Trial { tunable, values, .. } in &mut trials {
+        let is_taken = |value: &u64| {
+            let taken = list(&loader, &setting(tunable, *value));
+            taken.iter().any(|other| other.name == tunable.name && other.value == *value)
+        };
+        values.retain(is_taken);
+    }
+    trials
 }
 
 /// The dynamic loader is mapped into every process that it has loaded.
@@ -164,7 +178,7 @@ fn parse(list: &str) -> Vec<Tunable> {
 }
 
 /// The trials for the tunables there are.
-pub fn trials(tunables: &[Tunable]) -> Vec<Trial> {
+fn trials(tunables: &[Tunable]) -> Vec<Trial> {
     let trial = |known: &Known| {
         let tunable = tunables.iter().find(|tunable| tunable.name == known.name)?.clone();
         let (min, max) = tunable.range;
@@ -174,12 +188,6 @@ pub fn trials(tunables: &[Tunable]) -> Vec<Trial> {
         Some(Trial { tunable, operation, timed, values, sizes_bytes: known.sizes_bytes.to_vec() })
     };
     KNOWN.iter().filter_map(trial).collect()
-}
-
-/// Whether the loader takes the value: one that it doesn't is passed over in silence.
-pub fn is_taken(tunable: &Tunable, value: u64) -> bool {
-    let taken = loader().map_or_else(Vec::new, |loader| list(&loader, &setting(tunable, value)));
-    taken.iter().any(|other| other.name == tunable.name && other.value == value)
 }
 
 fn setting(tunable: &Tunable, value: u64) -> String {
@@ -212,7 +220,7 @@ pub fn find(
         tell(trial, false);
         let values = trial.values.iter().map(|&value| setting(&trial.tunable, value));
         let settings: Vec<String> = [String::new()].into_iter().chain(values).collect();
-        let times = times(&settings, trial, rounds, &mut rng, child, stop)?;
+        let times = run_all(&settings, trial, rounds, &mut rng, child, stop)?;
         let (default, others) = times.split_first().ok_or(Error::Stopped)?;
         let gains = others.iter().map(|other| mean_log(&ratios(default, other)));
         let scored = trial.values.iter().zip(gains).filter_map(|(v, gain)| Some((*v, gain?)));
@@ -224,7 +232,7 @@ pub fn find(
         let Some(set) = found.setting() else { continue };
         tell(&found.trial, true);
         let settings = [String::new(), set];
-        let times = times(&settings, &found.trial, rounds, &mut rng, child, stop)?;
+        let times = run_all(&settings, &found.trial, rounds, &mut rng, child, stop)?;
         let [default, set] = &times[..] else { continue };
         let ratios = ratios(default, set);
         // Each round has one sample: an interval of fewer is narrow by chance.
@@ -235,11 +243,82 @@ pub fn find(
     Ok(found)
 }
 
+/// What a child measures: this process's libc, a figure per size, or two where the whole is timed.
+///
+/// # Errors
+///
+/// If there is no figure.
+pub fn times(
+    machine: &Machine,
+    operation: Operation,
+    timed: Timed,
+    sizes_bytes: &[usize],
+    seed: u64,
+    stop: &Stop,
+) -> Result<Vec<f64>, Error> {
+    let libc = Contestant::libc(operation);
+    let mut times = Vec::new();
+    for &size_bytes in sizes_bytes {
+        match timed {
+            Timed::Hot => times.push(hot_ns(machine, &libc, size_bytes, seed, stop)?),
+            Timed::Whole => times.extend(whole_ns(machine, &libc, size_bytes, seed, stop)?),
+        }
+    }
+    Ok(times)
+}
+
+fn hot_ns(
+    machine: &Machine,
+    libc: &Contestant,
+    size_bytes: usize,
+    seed: u64,
+    stop: &Stop,
+) -> Result<f64, Error> {
+    let case = Case {
+        operation: libc.operation(),
+        size_bytes,
+        temperature: Temperature::Hot,
+        pattern: Pattern::Walk,
+        align: Align::default(),
+        threads: 1,
+    };
+    let effort = Effort { samples: 12, time: Duration::from_millis(20), rounds_min: 1, seed };
+    let measured = measure(machine, &case, std::slice::from_ref(libc), &effort, stop)?;
+    let samples = measured.results.into_iter().next().ok_or(Error::Thread)??;
+    samples.median().ok_or(Error::Thread)
+}
+
+/// Nothing used, and all of it.
+fn whole_ns(
+    machine: &Machine,
+    libc: &Contestant,
+    size_bytes: usize,
+    seed: u64,
+    stop: &Stop,
+) -> Result<Vec<f64>, Error> {
+    let cell = |used| Cell {
+        operation: libc.operation(),
+        size_bytes,
+        source: Temperature::Cold,
+        page: Page::Base,
+        threads: 1,
+        used,
+        use_kind: UseKind::Read,
+        delay_bytes: 0,
+        victim: Victim::NONE,
+    };
+    let effort = Effort { samples: 1, time: Duration::ZERO, rounds_min: 2, seed };
+    let cells = [cell(Share::NONE), cell(Share::ALL)];
+    let measured = map::measure(machine, &cells, &[libc], &effort, stop)?;
+    let whole = |m: &map::Measured| m.ok().next().and_then(|o| o.times.whole.median());
+    measured.iter().map(|m| whole(m).ok_or(Error::Thread)).collect()
+}
+
 /// Fewer rounds than this confirm nothing.
 pub const ROUNDS_MIN: usize = 5;
 
-/// By setting and case; each round is a batch, as each process has memory of its own.
-fn times(
+/// By setting and case. Each round is a batch, as each process has memory of its own.
+fn run_all(
     settings: &[String],
     trial: &Trial,
     rounds: usize,

@@ -47,6 +47,10 @@ pub struct Tuned {
     pub fit: Fit,
     /// Its regret where the caller says what is done with the result.
     pub regret: Option<Regret>,
+    /// Cells that were held out.
+    pub held_out: usize,
+    /// Those of them that are too noisy to say anything of a regret, and are left out of it.
+    pub unclear: usize,
     /// That of the library's other calls, of the library untuned, and of what others ship.
     pub rivals: Vec<Scored>,
 }
@@ -72,7 +76,9 @@ pub fn tune(cells: &[Measured], setting: &Setting, last_level_bytes: usize) -> T
         let served = held_out.iter().map(|m| (*m, rival.serves(&setting.default, &m.cell)));
         Scored { name, regret: score::regret(&served.collect::<Vec<_>>()) }
     }));
-    Tuned { regret: regret(Call::Bytes, &fit.policy), fit, rivals }
+    let unclear = held_out.iter().filter(|cell| !score::is_clear(cell)).count();
+    let regret = regret(Call::Bytes, &fit.policy);
+    Tuned { regret, held_out: held_out.len(), unclear, fit, rivals }
 }
 
 /// Cells to fit and cells to score. Of each operation and intent every third is held out, in an

@@ -5,6 +5,11 @@
 //! less what the bystander, the delay and the use cost by themselves. Relative to the whole, a big
 //! enough bystander would make any policy look good.
 //!
+//! Cells are not measured equally well: next to a bystander of 10 µs, an operation of 100 ns
+//! drowns in the bystander's noise. So a cell counts by the inverse square of its noise, and the
+//! regret leaves out those whose noise is a quarter of the operation-related time or more. Noise is
+//! a cell's, not a contender's, so no rule gains by it.
+//!
 //! A choice is made on one half of the samples and scored on the other, so that luck which made a
 //! contender look good does not also make it score well (case 14).
 
@@ -49,16 +54,45 @@ fn scale_ns(cell: &Measured) -> Option<f64> {
     Some(related.max(op / 2.0).max(1.0))
 }
 
+/// Half of the interval of the best contender's whole, relative to the scale.
+fn noise(cell: &Measured) -> Option<f64> {
+    let whole = cell.of(best(cell)?)?.times.whole.estimate(SEED)?;
+    Some((whole.high - whole.low) / 2.0 / scale_ns(cell)?)
+}
+
+/// Any will do: the noise is no figure that is shown.
+const SEED: u64 = 0;
+
+/// Below this all cells are measured equally well.
+const NOISE_MIN: f64 = 0.05;
+/// From this on a cell says nothing of a rule's regret.
+const NOISE_MAX: f64 = 0.25;
+
+/// How much a cell counts.
+fn weight(cell: &Measured) -> Option<f64> {
+    Some(noise(cell)?.max(NOISE_MIN).powi(-2))
+}
+
+/// The weights of cells, which don't depend on the rule.
+pub(super) fn weights(cells: &[&Measured]) -> Vec<f64> {
+    cells.iter().map(|cell| weight(cell).unwrap_or(0.0)).collect()
+}
+
 /// The mean, over the cells, of how much longer `variant_of` takes than the best, on the choosing
 /// half: what a fit makes small. `None` if a cell lacks the variant.
-pub(super) fn loss<'a>(cells: &[&Measured], variant_of: impl Fn(&Cell) -> &'a str) -> Option<f64> {
-    let losses = cells.iter().map(|cell| {
+pub(super) fn loss<'a>(
+    cells: &[&Measured],
+    weights: &[f64],
+    variant_of: impl Fn(&Cell) -> &'a str,
+) -> Option<f64> {
+    let mut sum = 0.0;
+    for (cell, weight) in cells.iter().zip(weights) {
         let ours = whole_ns(cell, variant_of(&cell.cell), Half::Choosing)?;
         let least = whole_ns(cell, best(cell)?, Half::Choosing)?;
-        Some((ours - least) / scale_ns(cell)?)
-    });
-    let losses: Vec<f64> = losses.collect::<Option<_>>()?;
-    (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64)
+        sum += weight * (ours - least) / scale_ns(cell)?;
+    }
+    let total: f64 = weights.iter().sum();
+    (total > 0.0).then(|| sum / total)
 }
 
 /// The mean, over the cells in which they differ, of what `to` saves of `from`'s time, on the
@@ -67,12 +101,13 @@ pub(super) fn loss<'a>(cells: &[&Measured], variant_of: impl Fn(&Cell) -> &'a st
 /// Cells are separate measurements, so their intervals are combined as independent ones.
 pub(super) fn saving<'a>(
     cells: &[&Measured],
+    weights: &[f64],
     from: impl Fn(&Cell) -> &'a str,
     to: impl Fn(&Cell) -> &'a str,
     seed: u64,
 ) -> Option<Estimate> {
     let mut estimates = Vec::new();
-    for cell in cells {
+    for (cell, &weight) in cells.iter().zip(weights) {
         let (from, to) = (from(&cell.cell), to(&cell.cell));
         if from == to {
             continue;
@@ -83,16 +118,16 @@ pub(super) fn saving<'a>(
         if saved.count() < SCORED_MIN {
             return None;
         }
-        estimates.push(saved.estimate(seed)?);
+        estimates.push((weight, saved.estimate(seed)?));
     }
-    let count = estimates.len() as f64;
-    if estimates.is_empty() {
+    let total: f64 = estimates.iter().map(|(weight, _)| weight).sum();
+    if total <= 0.0 {
         return None;
     }
-    let median = estimates.iter().map(|e| e.median).sum::<f64>() / count;
+    let median = estimates.iter().map(|(weight, e)| weight * e.median).sum::<f64>() / total;
     let spread = |end: fn(&Estimate) -> f64| {
-        let squares = estimates.iter().map(|e| (end(e) - e.median).powi(2));
-        squares.sum::<f64>().sqrt() / count
+        let squares = estimates.iter().map(|(weight, e)| (weight * (end(e) - e.median)).powi(2));
+        squares.sum::<f64>().sqrt() / total
     };
     Some(Estimate { median, low: median - spread(|e| e.low), high: median + spread(|e| e.high) })
 }
@@ -122,10 +157,17 @@ pub struct Regret {
     pub worst_cell: Cell,
 }
 
-/// The regret over all cells in which the policy's contender was measured; `None` if that is none.
+/// Whether a cell is measured well enough to say something of a rule's regret.
+pub(super) fn is_clear(cell: &Measured) -> bool {
+    noise(cell).is_some_and(|noise| noise < NOISE_MAX)
+}
+
+/// The regret over all clear cells in which the rule's contender was measured; `None` if that is
+/// none.
 pub(super) fn regret<'a>(cells: &[(&Measured, &'a str)]) -> Option<Regret> {
     let mut excesses: Vec<(f64, Cell)> = cells
         .iter()
+        .filter(|(cell, _)| is_clear(cell))
         .filter_map(|(cell, variant)| Some((excess(cell, variant)?, cell.cell)))
         .collect();
     excesses.sort_by(|(a, _), (b, _)| a.total_cmp(b));

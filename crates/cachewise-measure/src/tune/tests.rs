@@ -255,8 +255,10 @@ fn a_big_bystander_hides_no_regret() {
         let cells = [with(victim_ns)];
         let libc = score::regret(&[(&cells[0], "libc")]).unwrap();
         assert!((libc.worst - 0.5).abs() < 1e-6, "{libc:?}");
-        assert!((loss(&refs(&cells), |_| "libc").unwrap() - 0.5).abs() < 1e-6);
-        let saving = saving(&refs(&cells), |_| "libc", |_| field(Operation::Copy)[0].name(), 1);
+        let ones = vec![1.0; cells.len()];
+        assert!((loss(&refs(&cells), &ones, |_| "libc").unwrap() - 0.5).abs() < 1e-6);
+        let saving =
+            saving(&refs(&cells), &ones, |_| "libc", |_| field(Operation::Copy)[0].name(), 1);
         assert!((saving.unwrap().median - 0.5).abs() < 1e-6);
     }
 }
@@ -280,6 +282,31 @@ fn regret_of_the_best_is_none_and_of_others_what_they_cost() {
     assert!((libc.worst - 0.2).abs() < 1e-6);
     assert_eq!(libc.worst_cell.size_bytes, 20 * 4096);
     assert_eq!(score::regret(&served("nobody")), None);
+}
+
+/// One cell in which everything is noise says that the other variant is far better; in the others it
+/// is worse.
+#[test]
+fn a_noisy_cell_does_not_outvote_the_others() {
+    let Some((default, other)) = two(Slot::Copy, false) else {
+        eprintln!("cannot run here: only one variant can serve {}", Slot::Copy);
+        return;
+    };
+    let mut cells: Vec<Measured> = grid(Operation::Copy)
+        .into_iter()
+        .map(|cell| {
+            measured(cell, 0.01, 0.0, |name, _| if name == default.name() { 95.0 } else { 100.0 })
+        })
+        .collect();
+    cells[0] = measured(cells[0].cell, 0.9, 0.0, |name, _| match name == other.name() {
+        true => 100.0,
+        false => 300.0,
+    });
+    assert!(!score::is_clear(&cells[0]) && score::is_clear(&cells[1]));
+    let fit = fit(&refs(&cells), &setting());
+    assert_eq!(fit.policy.variant(Slot::Copy), default);
+    let served: Vec<_> = cells.iter().map(|cell| (cell, "libc")).collect();
+    assert_eq!(score::regret(&served).unwrap().cells, cells.len() - 1);
 }
 
 /// The excess of whoever was best by luck is noise about zero, not the luck.

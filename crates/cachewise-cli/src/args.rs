@@ -2,6 +2,8 @@
 
 use crate::export::Format;
 use crate::size::Size;
+use cachewise_measure::Page;
+use cachewise_measure::map::{Core, Share, UseKind, Walk};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -16,6 +18,7 @@ Examples:
   cachewise bench copy --size 4K,1M       all ways to copy, hot and cold
   cachewise bench clear --variant movnti,rep_stosq --temperature cold
   cachewise bench copy --peer ./libfoo.so:my_memcpy --format json
+  cachewise map copy --quick              the later use and the bystanders counted
   cachewise tune -o profile.toml          the policy for this machine, and its regret
   CACHEWISE_FORCE=clear_page=rep_stosq cachewise list
 ";
@@ -27,6 +30,15 @@ Examples:
   cachewise bench copy --size 4K --temperature cold --pattern random --threads 2
   cachewise bench copy --size 4K --align 1:0
   cachewise bench clear --peer ./libfoo.so:my_memset --format json > result.json
+";
+
+const MAP_EXAMPLES: &str = "\
+Examples:
+  cachewise map copy --quick
+  cachewise map clear --format json > clear.json
+  cachewise map copy --resume copy.json --format json > more.json
+  cachewise map copy --size 1M --victim 256K --retouch 1 --source cold,hot
+  cachewise map clear --size 4K --use 1 --use-kind write
 ";
 
 const TUNE_EXAMPLES: &str = "\
@@ -79,7 +91,12 @@ impl Args {
                 command.clone().error(ErrorKind::ArgumentConflict, message).exit();
             }
         }
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        if args.output.lines && args.output.format != Format::Json {
+            let message = "--lines is a way to write JSON; add --format json";
+            Self::command().error(ErrorKind::ArgumentConflict, message).exit();
+        }
+        args
     }
 }
 
@@ -92,6 +109,13 @@ pub(crate) enum Command {
     /// Times ways to copy or to clear, side by side, the operation alone
     #[command(before_help = BENCH_EXAMPLES, help_template = TEMPLATE)]
     Bench(Bench),
+    /// Operation, later use and bystanders together: up to which use non-temporal is a net gain
+    ///
+    /// Without the axes' arguments the plan crosses sizes, sources and shares, and departs from the
+    /// plainest scenario along one other axis at a time. An axis that is given is crossed with
+    /// everything.
+    #[command(before_help = MAP_EXAMPLES, help_template = TEMPLATE)]
+    Map(Map),
     /// Measures a policy for this machine and what it costs over the best in each case
     #[command(before_help = TUNE_EXAMPLES, help_template = TEMPLATE)]
     Tune(Tune),
@@ -105,6 +129,9 @@ pub(crate) struct Output {
     /// How the result is written to stdout
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+    /// With --format json: one line per case, each complete by itself
+    #[arg(long, global = true)]
+    pub(crate) lines: bool,
     /// No progress, notes or warnings on stderr
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
@@ -158,6 +185,57 @@ pub(crate) struct Bench {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Map {
+    /// What to do
+    #[arg(value_enum)]
+    pub(crate) operation: Operation,
+    /// Lengths of a call: KiB, MiB, GiB, K, M, G or bytes. Default: 4 KiB to 16 MiB
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    pub(crate) size: Vec<Size>,
+    /// Shares of the result used afterwards, of each page its beginning: 0 to 1, or word (per page)
+    #[arg(long = "use", value_name = "SHARE", value_delimiter = ',')]
+    pub(crate) shares: Vec<Share>,
+    /// How it is used: read, write. Default: both
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub(crate) use_kind: Vec<UseKind>,
+    /// Bytes read between operation and use. Default: 0, L1, L2, 4 x L2
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    pub(crate) delay: Vec<Size>,
+    /// Working sets of a bystander. Default: 0, half L1, half L2, L2, 4 x L2
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    pub(crate) victim: Vec<Size>,
+    /// Its loads: dependent (random order, upper bound), independent (lower). Default: both
+    #[arg(long, value_name = "WALK", value_delimiter = ',')]
+    pub(crate) walk: Vec<Walk>,
+    /// How often it goes through its working set per operation
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) retouch: u32,
+    /// Where it runs: same core in turn, other core at the same time
+    #[arg(long, value_name = "CORE", value_delimiter = ',', default_value = "same")]
+    pub(crate) core: Vec<Core>,
+    /// Where a copy's source is. Default: both
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) source: Vec<Temperature>,
+    /// Threads at the same time, each with memory and a bystander of its own
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// Pages of the operation's memory: 4KiB, 2MiB
+    #[arg(long, value_name = "PAGE", default_value_t = Page::Base)]
+    pub(crate) page: Page,
+    /// Variants by name instead of the best few; libc always takes part
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) variant: Vec<String>,
+    /// Fewer values on each axis; under a minute
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Takes the finished cells of an earlier JSON result and goes on from there
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Tune {
     /// Writes the profile there; CACHEWISE_PROFILE=FILE or the library's profile module loads it
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["check", "glibc"])]
@@ -197,7 +275,7 @@ pub(crate) struct Effort {
     #[arg(long, default_value_t = 30, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) samples: u16,
-    /// Default: 3 for each case of bench, 45 for the whole quick verdict
+    /// Default: 3 for each case of bench; 45 for the quick verdict, 1080 for a map, 45 for a quick one
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time: Option<Seconds>,
     /// For the order of everything that is shuffled. Default: 1
@@ -215,7 +293,12 @@ impl Effort {
         self.or_seconds(45, 4)
     }
 
-    /// Five rounds in each of three batches: more than the least of samples that a half is scored by.
+    /// For the whole map.
+    pub(crate) fn of_map(&self, quick: bool) -> cachewise_measure::Effort {
+        self.or_seconds(if quick { 45 } else { 1080 }, 4)
+    }
+
+    /// Four rounds in each of three batches or more: as many samples as half of them can be scored by.
     pub(crate) fn of_tune(&self, quick: bool) -> cachewise_measure::Effort {
         self.or_seconds(if quick { 60 } else { 900 }, 4)
     }

@@ -15,6 +15,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     Measure(Error),
     Write(io::Error),
+    /// An earlier result cannot be used; the text says why and what to do.
+    Input(String),
 }
 
 impl Failure {
@@ -33,6 +35,7 @@ impl Failure {
         match self {
             Self::Measure(Error::Stopped) => None,
             Self::Measure(error) => Some(error),
+            Self::Input(text) => Some(text),
             Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
             Self::Write(error) => Some(error),
         }

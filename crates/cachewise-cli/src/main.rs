@@ -31,6 +31,6 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     cachewise::init().map_err(cachewise_measure::Error::from)?;
     let done = commands::run(args)?;
-    export::write(&done.report, args.output.format)?;
+    export::write(&done.report, args.output.format, args.output.lines)?;
     Ok(done.exit_code())
 }

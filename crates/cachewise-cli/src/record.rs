@@ -84,10 +84,18 @@ pub(crate) struct Object {
     pub(crate) fields: Vec<(Head, Value)>,
 }
 
+/// For people: lines that are left as they are.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    pub(crate) heading: String,
+    pub(crate) lines: Vec<String>,
+}
+
 #[derive(Debug)]
 pub(crate) enum Section {
     List(List),
     Object(Object),
+    Picture(Picture),
 }
 
 #[derive(Debug)]
@@ -115,6 +123,7 @@ impl Section {
         match self {
             Self::List(list) => list.key,
             Self::Object(object) => object.key,
+            Self::Picture(_) => "",
         }
     }
 
@@ -187,10 +196,10 @@ impl Value {
 }
 
 fn time(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ..1e3 => (ns, "ns"),
-        ..1e6 => (ns / 1e3, "µs"),
-        ..1e9 => (ns / 1e6, "ms"),
+    let (value, unit) = match ns.abs() {
+        ..999.5 => (ns, "ns"),
+        ..999.5e3 => (ns / 1e3, "µs"),
+        ..999.5e6 => (ns / 1e6, "ms"),
         _ => (ns / 1e9, "s"),
     };
     format!("{} {unit}", three_digits(value))
@@ -198,9 +207,9 @@ fn time(ns: f64) -> String {
 
 /// At least three digits and no more after the point than that takes.
 fn three_digits(value: f64) -> String {
-    match value {
-        ..10.0 => format!("{value:.2}"),
-        ..100.0 => format!("{value:.1}"),
+    match value.abs() {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     }
 }
@@ -216,6 +225,8 @@ mod tests {
             (Value::Ns(12.34), "12.3 ns"),
             (Value::Ns(1234.0), "1.23 µs"),
             (Value::Ns(2.5e9), "2.50 s"),
+            (Value::Ns(-374.95), "-375 ns"),
+            (Value::Ns(999.7), "1.00 µs"),
             (Value::GbPerS(123.4), "123"),
             (Value::Share(0.873), "87 %"),
             (Value::Ratio(1.0449), "1.04x"),

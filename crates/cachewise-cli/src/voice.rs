@@ -83,8 +83,19 @@ impl Voice {
     }
 
     pub(crate) fn step_done(&self) {
+        self.steps_done(1);
+    }
+
+    pub(crate) fn steps_done(&self, count: usize) {
         if let Some(bar) = &self.progress {
-            bar.inc(1);
+            bar.inc(count as u64);
+        }
+    }
+
+    /// There are more steps than was said at first.
+    pub(crate) fn more(&self, steps: usize) {
+        if let Some(bar) = &self.progress {
+            bar.inc_length(steps as u64);
         }
     }
 

@@ -28,7 +28,8 @@ impl Lines {
         Rng::new(count as u64).shuffle(&mut order);
         let next = order.iter().skip(1).chain(order.first());
         for (&from, &to) in order.iter().zip(next) {
-            words[from as usize * words_per_line] = (to as usize * words_per_line).to_ne_bytes();
+            words[from as usize * words_per_line] =
+                (u64::from(to) * words_per_line as u64).to_ne_bytes();
         }
         Ok(Self { memory, count, line_bytes, at: 0 })
     }
@@ -43,7 +44,7 @@ impl Lines {
         let words = self.memory.bytes().as_chunks::<8>().0;
         let mut at = self.at;
         for _ in 0..loads {
-            at = usize::from_ne_bytes(words[at]);
+            at = u64::from_ne_bytes(words[at]) as usize;
         }
         self.at = black_box(at);
     }

@@ -1,5 +1,5 @@
-//! A file is mapped and read; another process truncates it. The reader says how far it got instead of
-//! dying of SIGBUS (case 16).
+//! A file is mapped and read; another process truncates it. The reader says how far it got instead
+//! of dying of SIGBUS (case 16).
 //!
 //! ```text
 //! cargo run --example truncated
@@ -89,7 +89,7 @@ mod linux {
         truncating.wait()?;
         println!("the reader got to byte {offset}; in the last piece: {fault}");
 
-        // The kernel takes the pages away from the new end on; the page it is in stays, its rest zero.
+        // The kernel takes away the pages behind the new end; the page it is in stays.
         match read_all(&mapping, &mut buffer) {
             Err((offset, _)) => println!("from now on to byte {offset}, the end of its page"),
             Ok(()) => println!("and now it can be read again"),

@@ -7,9 +7,9 @@
 //! the scope has fenced.
 
 use crate::arch;
-use crate::bytes::{Destination, check_lengths};
-use crate::policy::Gate;
-use crate::switch::{self, Slot};
+use crate::destination::{Destination, check_lengths};
+use crate::policy::{self, Gate};
+use crate::switch::Slot;
 use core::marker::PhantomData;
 
 /// The scope of [`batch`]. Not `Send`: the fence orders the stores of one thread.
@@ -93,7 +93,7 @@ impl<'scope> Batch<'scope, '_> {
     /// - Nothing reads or writes the destination until the batch has ended, this thread included.
     pub unsafe fn copy_raw(&self, dst: *mut u8, src: *const u8, len_bytes: usize) {
         const SLOT: Slot = Slot::CopyNontemporal;
-        let variant = switch::serving_at(SLOT, Gate::CopyNontemporal, len_bytes);
+        let variant = policy::serving(SLOT, Gate::CopyNontemporal, len_bytes);
         // SAFETY: the slot copies; the rest is the caller's promise.
         unsafe { variant.run_copy_unfenced(dst, src, len_bytes) }
     }
@@ -106,7 +106,7 @@ impl<'scope> Batch<'scope, '_> {
     /// - Nothing reads or writes the destination until the batch has ended, this thread included.
     pub unsafe fn clear_raw(&self, dst: *mut u8, len_bytes: usize) {
         const SLOT: Slot = Slot::ClearNontemporal;
-        let variant = switch::serving_at(SLOT, Gate::ClearNontemporal, len_bytes);
+        let variant = policy::serving(SLOT, Gate::ClearNontemporal, len_bytes);
         // SAFETY: the slot clears; the rest is the caller's promise.
         unsafe { variant.run_fill_unfenced(dst, 0, len_bytes) }
     }
@@ -122,7 +122,7 @@ impl<'scope> Batch<'scope, '_> {
 pub fn copy_vectored_nontemporal(pairs: &mut [(&mut [u8], &[u8])]) {
     pairs.iter().for_each(|(dst, src)| check_lengths(dst.len(), src.len()));
     let total: usize = pairs.iter().map(|(_, src)| src.len()).fold(0, usize::saturating_add);
-    let variant = switch::serving_at(Slot::CopyNontemporal, Gate::CopyNontemporal, total);
+    let variant = policy::serving(Slot::CopyNontemporal, Gate::CopyNontemporal, total);
     let _fence = Fence;
     for (dst, src) in pairs {
         // SAFETY: the slot copies; both come from references, of equal length, one of them

@@ -12,76 +12,16 @@
 //! ([`Destination`]) and give the initialised slice back. The `_raw` ones are the same on pointers;
 //! the pointers of one call don't overlap unless the name says so.
 
+pub use crate::destination::Destination;
+
 use crate::arch;
+use crate::destination::{check_lengths, written};
 use crate::policy::{self, Gate, LONGEST_BYTES};
 use crate::switch::{self, Slot};
 use crate::variant::{Store, Variant};
 use core::mem::MaybeUninit;
 use core::ops::Range;
-use core::{ptr, slice};
-
-/// Memory that can be copied to or cleared: bytes, initialised or not.
-///
-/// # Safety
-///
-/// `as_mut_ptr` is valid for writes of `len_bytes` for as long as the borrow lasts, and any byte
-/// written there leaves the value valid.
-pub unsafe trait Destination {
-    /// The first byte.
-    fn as_mut_ptr(&mut self) -> *mut u8;
-    /// The length.
-    fn len_bytes(&self) -> usize;
-    /// The memory as initialised bytes.
-    ///
-    /// # Safety
-    ///
-    /// Every byte has been written.
-    unsafe fn assume_init_bytes(&mut self) -> &mut [u8] {
-        let len = self.len_bytes();
-        // SAFETY: `as_mut_ptr` is valid for `len` bytes under this borrow, and the caller promises
-        // that they are initialised.
-        unsafe { slice::from_raw_parts_mut(self.as_mut_ptr(), len) }
-    }
-}
-
-// SAFETY: a slice is valid for its own length, and any byte is a valid `u8`.
-unsafe impl Destination for [u8] {
-    fn as_mut_ptr(&mut self) -> *mut u8 {
-        <[u8]>::as_mut_ptr(self)
-    }
-    fn len_bytes(&self) -> usize {
-        self.len()
-    }
-}
-
-// SAFETY: as above; any byte is a valid `MaybeUninit<u8>`.
-unsafe impl Destination for [MaybeUninit<u8>] {
-    fn as_mut_ptr(&mut self) -> *mut u8 {
-        <[MaybeUninit<u8>]>::as_mut_ptr(self).cast()
-    }
-    fn len_bytes(&self) -> usize {
-        self.len()
-    }
-}
-
-// SAFETY: an array is a slice of known length.
-unsafe impl<T, const N: usize> Destination for [T; N]
-where
-    [T]: Destination,
-{
-    fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.as_mut_slice().as_mut_ptr().cast()
-    }
-    fn len_bytes(&self) -> usize {
-        self.as_slice().len_bytes()
-    }
-}
-
-#[inline(always)]
-#[track_caller]
-pub(crate) fn check_lengths(dst_bytes: usize, src_bytes: usize) {
-    assert!(dst_bytes == src_bytes, "destination and source differ in length");
-}
+use core::ptr;
 
 /// What a caller knows beside the two ranges. All of it is optional.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -305,7 +245,7 @@ pub(crate) unsafe fn fill_around(
     value: u8,
     len: usize,
 ) {
-    let variant = switch::serving_at(slot, gate, weight);
+    let variant = policy::serving(slot, gate, weight);
     // SAFETY: the caller's promise.
     unsafe { variant.run_fill(dst, value, len) };
     fence_unless_fenced(variant);
@@ -443,21 +383,6 @@ pub unsafe fn copy_overlapping_nontemporal_raw(dst: *mut u8, src: *const u8, len
             copy_piece(left, len);
         }
     }
-}
-
-/// Gives a destination back after all of it has been written.
-///
-/// # Safety
-///
-/// `write` is handed the destination's pointer and length and writes every byte of it.
-#[inline(always)]
-pub(crate) unsafe fn written<D: Destination + ?Sized>(
-    dst: &mut D,
-    write: impl FnOnce(*mut u8, usize),
-) -> &mut [u8] {
-    write(dst.as_mut_ptr(), dst.len_bytes());
-    // SAFETY: `write` has written all of it.
-    unsafe { dst.assume_init_bytes() }
 }
 
 /// The safe copies differ only in what they call.

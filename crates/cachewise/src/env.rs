@@ -10,11 +10,14 @@
 //! What is forced and the threshold stand above the profile. All are ignored in a set-user-ID
 //! program: whoever starts it must not choose its code paths.
 
+use crate::arch;
+use crate::cpu::Geometry;
 use crate::error::{Error, Word};
 use crate::policy::{self, Threshold};
 use crate::profile::{Accept, Profile, Resolved};
 use crate::switch::disabled::Disabled;
 use crate::switch::{self, Plan};
+use core::sync::atomic::Ordering;
 use std::env::VarError;
 use std::string::String;
 
@@ -39,6 +42,7 @@ pub fn init() -> Result<(), Error> {
     let profile = profile.map(|file| measured(file.trim(), plan.disabled())).transpose()?;
 
     plan.apply();
+    arch::LINE_BYTES.store(Geometry::system().line_min().value, Ordering::Relaxed);
     if let Some(profile) = profile {
         profile.apply();
     }

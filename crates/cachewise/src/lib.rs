@@ -84,6 +84,7 @@ mod arch;
 mod batch;
 pub mod bytes;
 pub mod cpu;
+mod destination;
 #[cfg(feature = "std")]
 mod env;
 mod error;

@@ -4,7 +4,8 @@
 //! stores are best almost always (seeds rows M5, F1). The `_nontemporal` ones are for pages that
 //! this CPU does not touch soon. Each page slot is switched apart from the others.
 
-use crate::bytes::{Destination, copy_around, fill_around};
+use crate::bytes::{copy_around, fill_around};
+use crate::destination::Destination;
 use crate::policy::Gate;
 use crate::switch::{self, Slot};
 use core::mem::MaybeUninit;

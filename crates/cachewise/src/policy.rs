@@ -17,7 +17,8 @@
 
 use crate::arch;
 use crate::error::{Error, Word};
-use crate::switch::{DecidedBy, Slot};
+use crate::switch::{self, DecidedBy, Slot};
+use crate::variant::Variant;
 use core::fmt;
 use core::str::FromStr;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
@@ -123,6 +124,16 @@ const ALWAYS: usize = 0;
 pub(crate) fn goes_around(gate: Gate, len_bytes: usize) -> bool {
     let bytes = BYTES[gate as usize].load(Relaxed);
     len_bytes >= if bytes == UNDECIDED { decide(gate) } else { bytes }
+}
+
+/// What serves a `_nontemporal` slot for a transfer of this length.
+#[inline(always)]
+pub(crate) fn serving(slot: Slot, gate: Gate, total_bytes: usize) -> &'static Variant {
+    if goes_around(gate, total_bytes) {
+        switch::serving(slot)
+    } else {
+        switch::serving_below_threshold(slot)
+    }
 }
 
 #[cold]

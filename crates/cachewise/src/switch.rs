@@ -14,10 +14,9 @@
 //! 3. *Environment*, when [`init`](crate::init) is called (feature `std`).
 //! 4. *Api*: [`set`].
 
-use crate::arch::{self, Outcome};
-use crate::cpu::{Cpu, Features, Reader};
+use crate::arch::{self, Outcome, Returned};
+use crate::cpu::{Cpu, Features, Geometry, Reader};
 use crate::error::{Error, Unavailable, Word};
-use crate::policy::{self, Gate};
 use crate::variant::{self, Operation, RegisterClass, Store, StoresOnce, Variant};
 use core::fmt;
 use core::ptr;
@@ -269,22 +268,22 @@ unsafe extern "C" fn first_copy<const SLOT: usize>(
     dst: *mut u8,
     src: *const u8,
     len: usize,
-) -> Outcome {
+) -> Returned {
     // SAFETY: the decided variant does this slot's operation and can run here; the rest are the
     // caller's promises.
     unsafe { get(Slot::ALL[SLOT]).run_copy(dst, src, len) };
-    Outcome::DONE
+    Outcome::DONE.returned()
 }
 
 unsafe extern "C" fn first_clear<const SLOT: usize>(
     dst: *mut u8,
     pattern: u64,
     len: usize,
-) -> Outcome {
+) -> Returned {
     // SAFETY: the decided variant does this slot's operation and can run here; the rest are the
     // caller's promises.
     unsafe { get(Slot::ALL[SLOT]).run_fill(dst, pattern as u8, len) };
-    Outcome::DONE
+    Outcome::DONE.returned()
 }
 
 #[inline(always)]
@@ -308,16 +307,6 @@ pub(crate) fn serving_source_nontemporal(slot: Slot) -> &'static Variant {
 #[inline(always)]
 pub(crate) fn serving_below_threshold(slot: Slot) -> &'static Variant {
     Cell::load(&cell(slot).below_threshold)
-}
-
-/// What serves a `_nontemporal` slot for a transfer of this length.
-#[inline(always)]
-pub(crate) fn serving_at(slot: Slot, gate: Gate, total_bytes: usize) -> &'static Variant {
-    if policy::goes_around(gate, total_bytes) {
-        serving(slot)
-    } else {
-        serving_below_threshold(slot)
-    }
 }
 
 /// The variant that serves the slot. Decides first, if nobody has.
@@ -421,6 +410,7 @@ pub(crate) fn check(
 /// happens by itself on the first call, with all registers.
 pub fn detect(reader: &impl Reader, registers: RegisterClass) {
     permit(Cpu::detect(reader).usable, registers);
+    arch::LINE_BYTES.store(Geometry::detect(reader).line_min().value, Relaxed);
     for slot in Slot::ALL {
         if cell(slot).decided_by.load(Relaxed) == DecidedBy::Default as u8 {
             reset(slot);
@@ -461,6 +451,9 @@ const BASELINE: Features = {
     }
     if cfg!(target_feature = "sse2") {
         features = features.union(Features::SSE2).union(Features::MOVNTI);
+    }
+    if cfg!(target_feature = "neon") {
+        features = features.union(Features::NEON);
     }
     features
 };

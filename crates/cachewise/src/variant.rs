@@ -19,8 +19,8 @@
 //! ```
 
 use crate::arch::{self, ClearRoutine, CopyRoutine};
-use crate::bytes::{Destination, check_lengths};
 use crate::cpu::Features;
+use crate::destination::{Destination, check_lengths};
 use crate::error::{Error, Unavailable, Word};
 use crate::{run, switch};
 use core::fmt;
@@ -64,6 +64,8 @@ pub enum Prefetch {
     None,
     /// `prefetchnta` ahead of the loads (seeds rows Y2, Y9).
     Nta,
+    /// One `pld` per line of whole pages, two lines ahead (seeds row A1).
+    Line,
 }
 
 /// When every destination byte is written exactly once (as long as no fault occurs).
@@ -478,6 +480,6 @@ display_words! {
     Operation { Copy => "copy", Clear => "clear" }
     Store { Temporal => "temporal", NonTemporal => "non-temporal", Implementation => "implementation" }
     RegisterClass { General => "general", Mmx => "mmx", Vector => "vector" }
-    Prefetch { None => "none", Nta => "nta" }
+    Prefetch { None => "none", Nta => "nta", Line => "line" }
     StoresOnce { Always => "always", Pages => "pages", No => "no" }
 }

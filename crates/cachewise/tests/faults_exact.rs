@@ -4,20 +4,20 @@
 mod common;
 
 #[cfg(not(all(
-    target_arch = "x86_64",
+    any(target_arch = "x86_64", target_arch = "x86"),
     target_os = "linux",
     feature = "std",
     not(miri),
     not(cachewise_portable)
 )))]
 #[test]
-#[ignore = "needs x86-64 Linux, feature std and native code"]
+#[ignore = "needs x86 Linux, feature std and native code"]
 fn faults_exact() {}
 
 macro_rules! modules {
     ($($name:ident $path:literal)*) => {$(
         #[cfg(all(
-            target_arch = "x86_64",
+            any(target_arch = "x86_64", target_arch = "x86"),
             target_os = "linux",
             feature = "std",
             not(miri),

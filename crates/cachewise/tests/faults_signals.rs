@@ -4,20 +4,20 @@
 mod common;
 
 #[cfg(not(all(
-    target_arch = "x86_64",
+    any(target_arch = "x86_64", target_arch = "x86"),
     target_os = "linux",
     feature = "std",
     not(miri),
     not(cachewise_portable)
 )))]
 #[test]
-#[ignore = "needs x86-64 Linux, feature std and native code"]
+#[ignore = "needs x86 Linux, feature std and native code"]
 fn faults_signals() {}
 
 macro_rules! modules {
     ($($name:ident $path:literal)*) => {$(
         #[cfg(all(
-            target_arch = "x86_64",
+            any(target_arch = "x86_64", target_arch = "x86"),
             target_os = "linux",
             feature = "std",
             not(miri),
@@ -29,7 +29,6 @@ macro_rules! modules {
 }
 
 modules! {
-    probe "common/probe.rs"
     child "faults/child.rs"
     stage "faults/stage.rs"
     infallible "faults/infallible.rs"
@@ -37,3 +36,14 @@ modules! {
     threads "faults/threads.rs"
     state "faults/state.rs"
 }
+
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "x86"),
+    target_os = "linux",
+    feature = "std",
+    not(miri),
+    not(cachewise_portable)
+))]
+#[cfg_attr(target_arch = "x86_64", path = "common/probe.rs")]
+#[cfg_attr(target_arch = "x86", path = "common/probe_x86.rs")]
+mod probe;

@@ -93,7 +93,7 @@ const COPIES: &[CopyCall] = copies! {
     AUTO_COPY Some(Gate::CopyAuto), "copy_auto": |dst, src|
         cachewise::copy_auto(dst, src, Hints::new());
     AUTO_COPY Some(Gate::CopyAuto), "copy_auto total": |dst, src|
-        cachewise::copy_auto(dst, src, Hints::new().total_bytes(1 << 40));
+        cachewise::copy_auto(dst, src, Hints::new().total_bytes(usize::MAX));
     AUTO_COPY Some(Gate::CopyAuto), "copy_auto_raw all hints": |dst, src|
         raw!(dst, src, bytes::copy_auto_raw,
             Hints::new().total_bytes(700).keep_first_bytes(65).source_nontemporal());

@@ -7,17 +7,18 @@
 
 mod common;
 
-#[cfg(all(target_arch = "x86_64", unix, not(miri)))]
-#[path = "common/probe.rs"]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), unix, not(miri)))]
+#[cfg_attr(target_arch = "x86_64", path = "common/probe.rs")]
+#[cfg_attr(target_arch = "x86", path = "common/probe_x86.rs")]
 mod probe;
 
-#[cfg(not(all(target_arch = "x86_64", unix, not(miri))))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "x86"), unix, not(miri))))]
 #[test]
-#[ignore = "needs x86-64, System V and native code"]
+#[ignore = "needs x86, System V and native code"]
 fn registers() {}
 
-#[cfg(all(target_arch = "x86_64", unix, not(miri)))]
-mod x86_64 {
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), unix, not(miri)))]
+mod x86 {
     use super::common::memory::Guarded;
     use super::common::{Handle, exclusive, for_each_variant, title};
     use super::probe::{Called, Probe, vector_bytes};
@@ -28,12 +29,7 @@ mod x86_64 {
     /// # Safety
     ///
     /// As `Copier::copy_raw`; the handle copies.
-    unsafe extern "sysv64" fn copy(
-        handle: *const Handle,
-        dst: *mut u8,
-        src: *const u8,
-        len: usize,
-    ) {
+    unsafe extern "C" fn copy(handle: *const Handle, dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         if let Handle::Copy(copier) = unsafe { &*handle } {
             // SAFETY: the caller's promise.
@@ -44,12 +40,7 @@ mod x86_64 {
     /// # Safety
     ///
     /// As `Clearer::fill_raw`; the value is the address of `value`.
-    unsafe extern "sysv64" fn fill(
-        handle: *const Handle,
-        dst: *mut u8,
-        value: *const u8,
-        len: usize,
-    ) {
+    unsafe extern "C" fn fill(handle: *const Handle, dst: *mut u8, value: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         if let Handle::Clear(clearer) = unsafe { &*handle } {
             // SAFETY: the caller's promise.
@@ -60,12 +51,7 @@ mod x86_64 {
     /// # Safety
     ///
     /// As `copy_nontemporal_raw`.
-    unsafe extern "sysv64" fn copy_public(
-        _: *const Handle,
-        dst: *mut u8,
-        src: *const u8,
-        len: usize,
-    ) {
+    unsafe extern "C" fn copy_public(_: *const Handle, dst: *mut u8, src: *const u8, len: usize) {
         // SAFETY: the caller's promise.
         unsafe { cachewise::bytes::copy_nontemporal_raw(dst, src, len) }
     }

@@ -3,6 +3,7 @@
 mod bench;
 mod list;
 mod machine;
+mod map;
 mod tune;
 mod verdict;
 
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
         Some(Command::List) => Ok(list::run(&machine)),
         Some(Command::Machine) => machine::run(&machine, &mut voice),
         Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice),
+        Some(Command::Map(map)) => map::run(&machine, map, &mut voice),
         Some(Command::Tune(tune)) => tune::run(&machine, tune, &mut voice),
         Some(Command::LibcTimes(times)) => tune::libc_times(&machine, times),
     }

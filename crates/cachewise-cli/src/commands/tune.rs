@@ -11,7 +11,7 @@ use crate::voice::Voice;
 use cachewise::policy::Gate;
 use cachewise::policy::Threshold;
 use cachewise::profile::{Profile, SCHEMA_VERSION};
-use cachewise::switch::Slot;
+use cachewise::switch::{self, DecidedBy, Slot};
 use cachewise::variant::{self, Operation, Variant};
 use cachewise_measure::map::{self, Cell, Share, Victim};
 use cachewise_measure::stats::Estimate;
@@ -22,12 +22,17 @@ use cachewise_measure::tune::{
 use cachewise_measure::{Effort, Error, Machine};
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(super) fn run(machine: &Machine, args: &Tune, voice: &mut Voice) -> Result<Done, Failure> {
     if args.glibc {
         return tunables(machine, args, voice);
+    }
+    if Slot::ALL.into_iter().any(|slot| switch::why(slot).decided_by != DecidedBy::Default) {
+        voice.note(
+            &"what the environment chose is set aside: a profile is measured against defaults",
+        );
     }
     tune::start_from_defaults();
     let setting = Setting::of(machine, args.effort.seed);
@@ -45,6 +50,7 @@ fn profile(
     setting: &Setting,
     voice: &mut Voice,
 ) -> Result<Done, Failure> {
+    let output = args.output.as_deref().map(Output::new).transpose()?;
     let surveyed = survey(machine, args, &[], voice)?;
     let tuned = tune::tune(&surveyed.cells, setting, machine.last_level_bytes());
     let profile =
@@ -60,11 +66,11 @@ fn profile(
             &"measure on an idle machine, or give more by --time and --samples",
         );
     }
-    match &args.output {
+    match output {
         Some(_) if end == End::Stopped => voice.note(&"stopped: no profile was written"),
-        Some(path) => {
-            let text = format!("{PROFILE_HEAD}{profile}{}", evidence(&tuned, surveyed.cells.len()));
-            std::fs::write(path, text).map_err(|error| cannot_write(path, &error))?;
+        Some(output) => {
+            let evidence = evidence(&tuned, surveyed.cells.len());
+            let path = output.finish(&format!("{PROFILE_HEAD}{profile}{evidence}"))?;
             voice.note(&format_args!(
                 "load it with CACHEWISE_PROFILE={}, or by the library's profile module",
                 path.display()
@@ -86,6 +92,37 @@ const PROFILE_HEAD: &str = "\
 # A cachewise profile, measured by `cachewise tune` on the machine described in it.
 # What is not named keeps the library's own choice. CACHEWISE_PROFILE=FILE loads it.
 ";
+
+/// A file that is there as a whole or not at all. What cannot be written is found out before the
+/// measurement, not after it.
+struct Output<'a> {
+    path: &'a Path,
+    partial: PathBuf,
+}
+
+impl<'a> Output<'a> {
+    fn new(path: &'a Path) -> io::Result<Self> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".partial");
+        let partial = path.with_file_name(name);
+        std::fs::write(&partial, "").map_err(|error| cannot_write(path, &error))?;
+        Ok(Self { path, partial })
+    }
+
+    fn finish(self, text: &str) -> io::Result<&'a Path> {
+        std::fs::write(&self.partial, text)
+            .and_then(|()| std::fs::rename(&self.partial, self.path))
+            .map_err(|error| cannot_write(self.path, &error))?;
+        Ok(self.path)
+    }
+}
+
+impl Drop for Output<'_> {
+    fn drop(&mut self) {
+        // Once renamed it is not there any more.
+        let _ = std::fs::remove_file(&self.partial);
+    }
+}
 
 fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
     io::Error::other(format!("cannot write {}: {error}", path.display()))
@@ -502,7 +539,8 @@ const LINE: &[Column<Line>] = &[shown("tunables", "set", |line| match &line.0 {
 })];
 
 const TUNABLES: &[Column<glibc::Found>] = &[
-    shown("tunable", "tunable", |f| Value::text(&f.trial.tunable.name)),
+    only_shown("tunable", |f| Value::text(f.trial.tunable.name.trim_start_matches("glibc.cpu."))),
+    data("tunable", |f| Value::text(&f.trial.tunable.name)),
     data("operation", |f| Value::text(f.trial.operation)),
     shown("default_bytes", "default", |f| Value::Bytes(f.trial.tunable.value as usize)),
     data("tried", |f| Value::Words(f.trial.values.iter().map(u64::to_string).collect())),

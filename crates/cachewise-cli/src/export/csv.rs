@@ -7,7 +7,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let for_machines = report.sections.iter().filter(|section| !section.key().is_empty());
     let lists = for_machines.filter_map(|section| match section {
         Section::List(list) => Some(list),
-        Section::Object(_) => None,
+        Section::Object(_) | Section::Picture(_) => None,
     });
     for (index, list) in lists.enumerate() {
         if index > 0 {

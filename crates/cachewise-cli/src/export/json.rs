@@ -1,13 +1,48 @@
 //! JSON: `schema_version`, `command`, `machine`, then the sections by their keys. What is missing
 //! is null, so that every object of a list has the same names.
 
-use crate::record::{List, Object, Report, SCHEMA_VERSION, Section, Value};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use crate::record::{List, Object, Report, Row, SCHEMA_VERSION, Section, Value};
+use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 use std::io::{self, Write};
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, report)?;
     writeln!(out)
+}
+
+/// The first list, one object a line: with the common head, so that each line stands for itself.
+pub(super) fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let list = report.sections.iter().find_map(|section| match section {
+        Section::List(list) if !list.key.is_empty() => Some(list),
+        _ => None,
+    });
+    for row in list.iter().flat_map(|list| &list.rows) {
+        if let Some(list) = list {
+            serde_json::to_writer(&mut *out, &Line { report, list, row })?;
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+struct Line<'a> {
+    report: &'a Report,
+    list: &'a List,
+    row: &'a Row,
+}
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
+        map.serialize_entry("command", self.report.command)?;
+        map.serialize_entry(self.report.machine.key, &self.report.machine)?;
+        let fields = self.list.heads.iter().zip(&self.row.values);
+        for (head, value) in fields.filter(|(head, _)| !head.key.is_empty()) {
+            map.serialize_entry(head.key, value)?;
+        }
+        map.end()
+    }
 }
 
 impl Serialize for Report {
@@ -20,6 +55,7 @@ impl Serialize for Report {
             match section {
                 Section::List(list) => map.serialize_entry(list.key, list)?,
                 Section::Object(object) => map.serialize_entry(object.key, object)?,
+                Section::Picture(_) => {}
             }
         }
         map.end()
@@ -61,9 +97,11 @@ impl Serialize for Value {
             }
             Self::Named(values) => to.collect_map(values.iter().map(|(key, value)| (key, value))),
             Self::Interval(low, high) => [rounded(*low), rounded(*high)].serialize(to),
+            // Thousands of numbers: not each in a line of its own.
             Self::Samples(batches) => {
                 let batch = |batch: &Vec<f64>| batch.iter().map(|&ns| rounded(ns)).collect();
-                batches.iter().map(batch).collect::<Vec<Vec<f64>>>().serialize(to)
+                let batches: Vec<Vec<f64>> = batches.iter().map(batch).collect();
+                serde_json::value::to_raw_value(&batches).map_err(S::Error::custom)?.serialize(to)
             }
         }
     }

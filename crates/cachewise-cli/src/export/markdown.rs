@@ -12,6 +12,12 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if !sheet.heading.is_empty() {
             writeln!(out, "**{}**\n", sheet.heading)?;
         }
+        if sheet.preformatted {
+            writeln!(out, "```text")?;
+            sheet.lines.iter().try_for_each(|line| writeln!(out, "{}", line.concat()))?;
+            writeln!(out, "```")?;
+            continue;
+        }
         // Every table has a header there, even an empty one.
         let mut titles = sheet.titles.clone();
         titles.resize(sheet.right.len(), String::new());

@@ -21,10 +21,11 @@ pub(crate) enum Format {
     Markdown,
 }
 
-pub(crate) fn write(report: &Report, format: Format) -> io::Result<()> {
+pub(crate) fn write(report: &Report, format: Format, lines: bool) -> io::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match format {
         Format::Table => table::write(report, &mut out)?,
+        Format::Json if lines => json::write_lines(report, &mut out)?,
         Format::Json => json::write(report, &mut out)?,
         Format::Csv => csv::write(report, &mut out)?,
         Format::Markdown => markdown::write(report, &mut out)?,
@@ -39,6 +40,8 @@ struct Sheet {
     /// Numbers stand to the right.
     right: Vec<bool>,
     lines: Vec<Vec<String>>,
+    /// Each line is one text, to be left as it is.
+    preformatted: bool,
 }
 
 impl Sheet {
@@ -56,8 +59,13 @@ fn sheets(report: &Report) -> Vec<Sheet> {
             let shown = object.fields.iter().filter_map(|(head, v)| Some((head.title?, v)));
             let lines: Vec<_> =
                 shown.map(|(title, v)| vec![title.to_owned(), v.for_people()]).collect();
-            let titles = vec![];
-            vec![Sheet { heading: object.key.to_owned(), titles, right: vec![false; 2], lines }]
+            let (heading, titles, right) = (object.key.to_owned(), vec![], vec![false; 2]);
+            vec![Sheet { heading, titles, right, lines, preformatted: false }]
+        }
+        Section::Picture(picture) => {
+            let (heading, titles, right) = (picture.heading.clone(), vec![], vec![false]);
+            let lines = picture.lines.iter().map(|line| vec![line.clone()]).collect();
+            vec![Sheet { heading, titles, right, lines, preformatted: true }]
         }
     });
     sheets.filter(|sheet| !sheet.lines.is_empty()).collect()
@@ -85,6 +93,7 @@ fn list_sheets(list: &List) -> Vec<Sheet> {
                 .iter()
                 .map(|row| shown.iter().map(|&(i, _)| row.values[i].for_people()).collect())
                 .collect(),
+            preformatted: false,
         }
     };
     rows.chunk_by(|a, b| a.group == b.group).map(sheet).collect()

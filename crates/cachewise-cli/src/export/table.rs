@@ -24,6 +24,9 @@ fn write_sheet(sheet: &Sheet, out: &mut dyn Write) -> io::Result<()> {
     if !sheet.heading.is_empty() {
         writeln!(out, "{}", sheet.heading)?;
     }
+    if sheet.preformatted {
+        return sheet.lines.iter().try_for_each(|line| writeln!(out, "{}", line.concat()));
+    }
     let mut widths = vec![0; sheet.right.len()];
     for line in sheet.with_titles() {
         for (width, cell) in widths.iter_mut().zip(line) {
@@ -99,7 +102,7 @@ mod tests {
         let owned = |row: &&[&str]| row.iter().map(|cell| (*cell).to_owned()).collect();
         let mut lines: Vec<Vec<String>> = rows.iter().map(owned).collect();
         let titles = lines.remove(0);
-        Sheet { heading: String::new(), titles, right: right.to_vec(), lines }
+        Sheet { heading: String::new(), titles, right: right.to_vec(), lines, preformatted: false }
     }
 
     #[test]

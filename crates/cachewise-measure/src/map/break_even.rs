@@ -73,23 +73,62 @@ pub struct Crossing {
 pub enum Finding {
     /// The same side at every share, or no difference at any.
     Always(Side),
-    /// One side until a share, the other or none from there on.
+    /// The side wins at some shares and makes no difference at the others, in no order.
+    NeverWorse(Side),
+    /// One side until a share, the other one, or none, from there on. The first may be none too.
     Until(Side, Crossing, Side),
-    /// The sides change to and fro.
+    /// Temporal wins at a smaller share than non-temporal does.
     Mixed,
 }
 
 impl BreakEven {
     /// What it amounts to.
     pub fn finding(&self) -> Finding {
-        let side = |point: Option<&(Share, Duel)>| point.map_or(Side::Neither, |(_, d)| d.side());
-        let (first, last) = (side(self.points.first()), side(self.points.last()));
-        match self.until {
-            Some(crossing) => Finding::Until(first, crossing, last),
-            None if self.points.iter().all(|(_, duel)| duel.side() == first) => {
-                Finding::Always(first)
+        match (shape(&self.points), self.until) {
+            (Shape::Falls(first, last), Some(crossing)) => Finding::Until(first, crossing, last),
+            (Shape::Falls(side, _), None) | (Shape::Even(side), _) => Finding::Always(side),
+            (Shape::Uneven(side), _) => Finding::NeverWorse(side),
+            (Shape::Mixed, _) => Finding::Mixed,
+        }
+    }
+}
+
+/// In which order the sides win.
+enum Shape {
+    Even(Side),
+    Uneven(Side),
+    /// From a side to the other, or from or to none.
+    Falls(Side, Side),
+    Mixed,
+}
+
+/// A share without a difference beside shares of both sides says nothing against either.
+fn shape(points: &[(Share, Duel)]) -> Shape {
+    let sides: Vec<Side> = points.iter().map(|(_, duel)| duel.side()).collect();
+    let first = |side| sides.iter().position(|other| *other == side);
+    let last = |side| sides.iter().rposition(|other| *other == side);
+    let ends = sides.len().saturating_sub(1);
+    match (first(Side::NonTemporal).zip(last(Side::NonTemporal)), first(Side::Temporal)) {
+        (None, None) => Shape::Even(Side::Neither),
+        (Some((_, last)), Some(first)) if last < first => {
+            Shape::Falls(Side::NonTemporal, Side::Temporal)
+        }
+        (Some(_), Some(_)) => Shape::Mixed,
+        (Some((first, last)), None) => {
+            let whole = sides[first..=last].iter().all(|side| *side == Side::NonTemporal);
+            match (first, whole) {
+                (0, true) if last == ends => Shape::Even(Side::NonTemporal),
+                (0, true) => Shape::Falls(Side::NonTemporal, Side::Neither),
+                _ => Shape::Uneven(Side::NonTemporal),
             }
-            None => Finding::Mixed,
+        }
+        (None, Some(first)) => {
+            let whole = sides[first..].iter().all(|side| *side == Side::Temporal);
+            match (first, whole) {
+                (0, true) => Shape::Even(Side::Temporal),
+                (_, true) => Shape::Falls(Side::Neither, Side::Temporal),
+                _ => Shape::Uneven(Side::Temporal),
+            }
         }
     }
 }
@@ -163,19 +202,15 @@ fn of_line(line: &Cell, duels: &[(Cell, Duel)]) -> BreakEven {
 }
 
 fn crossing(points: &[(Share, Duel)]) -> Option<Crossing> {
-    let rank = |(_, duel): &(Share, Duel)| match duel.side() {
-        Side::NonTemporal => 1.0,
-        Side::Neither => 0.0,
-        Side::Temporal => -1.0_f64,
-    };
-    let (first, last) = (rank(points.first()?), rank(points.last()?));
-    let falls = points.windows(2).all(|pair| rank(&pair[0]) >= rank(&pair[1]));
-    if !falls || first == last {
-        return None;
-    }
     // From a win to a loss they break even at 0; where one end is no difference, at the smallest
     // effect that would be one.
-    let level = (first + last) / 2.0 * 2.0 * EFFECT_MIN.ln_1p();
+    let least = EFFECT_MIN.ln_1p();
+    let level = match shape(points) {
+        Shape::Falls(Side::NonTemporal, Side::Temporal) => 0.0,
+        Shape::Falls(_, Side::Temporal) => -least,
+        Shape::Falls(..) => least,
+        _ => return None,
+    };
     let at = |end: fn(&Estimate) -> f64| {
         let logs: Vec<(f64, f64)> =
             points.iter().map(|(share, d)| (share.as_f64(), end(&d.ratio).ln() - level)).collect();
@@ -268,6 +303,8 @@ mod tests {
         assert_eq!(neither, Finding::Always(Side::Neither));
         let mixed = always(&[(0.0, 100.0, 200.0), (1.0, 200.0, 100.0)]);
         assert_eq!(mixed, Finding::Mixed);
+        let uneven = always(&[(0.0, 100.0, 200.0), (0.25, 100.0, 100.0), (1.0, 100.0, 200.0)]);
+        assert_eq!(uneven, Finding::NeverWorse(Side::Temporal));
     }
 
     #[test]
@@ -277,6 +314,16 @@ mod tests {
             panic!("{lines:?}");
         };
         assert!((crossing.share - (1.0 - 1.02_f64.ln() / 1.04_f64.ln())).abs() < 1e-9);
+    }
+
+    #[test]
+    fn no_difference_beside_both_sides_says_nothing_against_either() {
+        let wholes = [(0.0, 200.0, 100.0), (0.25, 100.0, 200.0), (1.0, 100.0, 100.0)];
+        let line = &break_even(&line_of(&wholes), 1)[0];
+        let Finding::Until(Side::NonTemporal, crossing, Side::Temporal) = line.finding() else {
+            panic!("{line:?}");
+        };
+        assert!((crossing.share - 0.125).abs() < 1e-9);
     }
 
     #[test]

@@ -43,6 +43,21 @@ impl Share {
     }
 }
 
+/// A number from 0 to 1, or `word` for one word per page.
+impl std::str::FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let share = match text {
+            "word" => Some(Self::WORD_PER_PAGE),
+            number => number.parse().ok().and_then(Self::new),
+        };
+        share.ok_or_else(|| {
+            format!("\"{text}\" is no share; write a number from 0 to 1, or \"word\" per page")
+        })
+    }
+}
+
 /// How the result is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UseKind {

@@ -2,8 +2,9 @@
 //! is close.
 //!
 //! - Contenders are chosen per kind of memory (operation, size, source, pages, threads) among all
-//!   rows of the registry by a few samples of two cells, nothing used and all used: the best of
-//!   each kind of store, and the best of the rest. libc always takes part.
+//!   rows of the registry by a few samples of three cells, nothing used, all used, nothing used
+//!   beside a bystander: the best of each kind of store, and the best of the rest. libc always
+//!   takes part.
 //! - Each cell gets a few samples. Then what is left of the time goes where the sides are close:
 //!   shares between two where the winner changes, and more samples where the ratio is near 1.
 
@@ -174,10 +175,13 @@ impl Survey<'_> {
             victim: Victim::NONE,
             ..*like
         };
-        let all_used = Cell { used: Share::ALL, ..unused };
+        let mut cells = vec![unused, Cell { used: Share::ALL, ..unused }];
+        let of_soil = self.cells.iter().filter(|cell| cell.soil() == like.soil());
+        let mut victims = of_soil.map(|cell| cell.victim).filter(|victim| *victim != Victim::NONE);
+        cells.extend(victims.next().map(|victim| Cell { victim, ..unused }));
         let effort = Effort { samples: 3, time: Duration::ZERO, rounds_min: 1, seed: self.seed };
         let field: Vec<&Contestant> = self.field.iter().collect();
-        let screened = measure(self.machine, &[unused, all_used], &field, &effort, self.stop)?;
+        let screened = measure(self.machine, &cells, &field, &effort, self.stop)?;
         let kind = |name: &str| {
             let who = self.field.iter().find(|who| who.name() == name)?;
             who.registry_row().map(|row| row.store())

@@ -143,7 +143,9 @@ fn today() -> String {
 
 /// The day so many days after 1970-01-01, in the Gregorian calendar.
 fn date(days: u64) -> String {
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     let mut year = 1970;
     let mut left = days;
     while left >= 365 + u64::from(is_leap(year)) {

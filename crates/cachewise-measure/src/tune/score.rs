@@ -164,7 +164,7 @@ pub(super) fn is_clear(cell: &Measured) -> bool {
 
 /// The regret over all clear cells in which the rule's contender was measured; `None` if that is
 /// none.
-pub(super) fn regret<'a>(cells: &[(&Measured, &'a str)]) -> Option<Regret> {
+pub(super) fn regret(cells: &[(&Measured, &str)]) -> Option<Regret> {
     let mut excesses: Vec<(f64, Cell)> = cells
         .iter()
         .filter(|(cell, _)| is_clear(cell))

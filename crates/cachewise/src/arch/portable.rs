@@ -4,7 +4,7 @@
 //! provenance. It becomes a call of the platform's `memcpy`, whose stores may overlap and whose
 //! accesses have no exception-table entry.
 
-use super::{ClearRoutine, CopyRoutine, Outcome};
+use super::{ClearRoutine, CopyRoutine, Outcome, Returned};
 use crate::run::Stand;
 use crate::variant::{RegisterClass, Store, Variant};
 
@@ -20,7 +20,7 @@ pub(crate) static ROWS: &[Variant] = &[COPY, CLEAR];
 #[allow(dead_code, reason = "used where no assembly is compiled")]
 pub(crate) const BLOCK_BYTES: usize = 64;
 
-/// Calls a routine. Those of this module do all there is to do.
+/// Calls a routine by the platform's convention.
 ///
 /// # Safety
 ///
@@ -34,8 +34,9 @@ pub(crate) unsafe fn call_copy(
     len: usize,
 ) -> Stand {
     // SAFETY: the caller's promise.
-    let outcome = unsafe { routine(dst, src, len) };
-    Stand { dst: dst.wrapping_add(len), src: src.wrapping_add(len), outcome }
+    let outcome = Outcome::from_returned(unsafe { routine(dst, src, len) });
+    let done = len - outcome.left_bytes;
+    Stand { dst: dst.wrapping_add(done), src: src.wrapping_add(done), outcome }
 }
 
 /// [`call_copy`] for a routine that clears.
@@ -52,8 +53,9 @@ pub(crate) unsafe fn call_clear(
     len: usize,
 ) -> Stand {
     // SAFETY: the caller's promise.
-    let outcome = unsafe { routine(dst, pattern, len) };
-    Stand { dst: dst.wrapping_add(len), src: core::ptr::null(), outcome }
+    let outcome = Outcome::from_returned(unsafe { routine(dst, pattern, len) });
+    let done = len - outcome.left_bytes;
+    Stand { dst: dst.wrapping_add(done), src: core::ptr::null(), outcome }
 }
 
 /// Copies between ranges that may overlap.
@@ -72,15 +74,15 @@ pub(crate) unsafe fn walk(dst: *mut u8, src: *const u8, len: usize) {
 #[inline(always)]
 pub(crate) fn fence() {}
 
-unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, len: usize) -> Outcome {
+unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, len: usize) -> Returned {
     // SAFETY: the caller of a routine promises `len` readable bytes at `src`, `len` writable ones
     // at `dst`, and no overlap.
     unsafe { core::ptr::copy_nonoverlapping(src, dst, len) };
-    Outcome::DONE
+    Outcome::DONE.returned()
 }
 
-unsafe extern "C" fn clear(dst: *mut u8, pattern: u64, len: usize) -> Outcome {
+unsafe extern "C" fn clear(dst: *mut u8, pattern: u64, len: usize) -> Returned {
     // SAFETY: the caller of a routine promises `len` writable bytes at `dst`.
     unsafe { core::ptr::write_bytes(dst, pattern as u8, len) };
-    Outcome::DONE
+    Outcome::DONE.returned()
 }

@@ -76,6 +76,12 @@ features! {
     CLFLUSHOPT = 19, "clflushopt";
     /// Writes a line back and may keep it.
     CLWB = 20, "clwb";
+    /// Arm: Advanced SIMD registers.
+    NEON = 32, "neon";
+    /// Arm: the memory-copy and memory-set instructions.
+    MOPS = 33, "mops";
+    /// Arm: `dc zva`, which clears a block, is allowed.
+    DC_ZVA = 34, "dczva";
 }
 
 impl Features {

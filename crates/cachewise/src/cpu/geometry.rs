@@ -137,8 +137,12 @@ pub enum Source {
     CpuidAmdTopology,
     /// The CLFLUSH line size in CPUID leaf 1; tells of lines only.
     CpuidClflush,
+    /// An Arm CPU's cache type register; tells of lines only.
+    Ctr,
     /// Linux, `/sys/devices/system/cpu`.
     Sysfs,
+    /// The firmware's device tree, as Linux shows it.
+    DeviceTree,
     /// Nobody: this crate's assumption.
     Default,
 }
@@ -152,7 +156,9 @@ impl Source {
             Self::CpuidAmdLegacy => "cpuid leaf 0x80000005/6",
             Self::CpuidAmdTopology => "cpuid leaf 0x8000001d",
             Self::CpuidClflush => "cpuid leaf 1, clflush",
+            Self::Ctr => "cache type register",
             Self::Sysfs => "sysfs",
+            Self::DeviceTree => "device tree",
             Self::Default => "default",
         }
     }
@@ -345,9 +351,9 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// What CPUID says, on the CPU that answers.
+    /// What CPUID or an Arm CPU's registers say, on the CPU that answers.
     pub fn detect(reader: &impl Reader) -> Self {
-        x86::claims(reader).into_geometry()
+        cpu_claims(reader).into_geometry()
     }
 
     /// What the operating system says. `root` is the folder with `cpu0`, `cpu1` and so on,
@@ -358,18 +364,37 @@ impl Geometry {
         super::sysfs::claims(root).into_geometry()
     }
 
-    /// This machine: CPUID, and sysfs for what CPUID does not tell; where both tell, they are
-    /// compared. Off Linux, the same as [`detect`](Self::detect).
+    /// This machine: what the CPU says, and sysfs for what it does not tell; where both tell, they
+    /// are compared. Where neither tells of a cache, the device tree. Off Linux, the same as
+    /// [`detect`](Self::detect).
     #[cfg(feature = "std")]
     pub fn system() -> Self {
-        Self::from_both(&super::Native, std::path::Path::new(super::sysfs::ROOT))
+        use std::path::Path;
+        let devicetree = Path::new(super::arm::devicetree::ROOT);
+        Self::from_all(&super::Native, Path::new(super::sysfs::ROOT), devicetree)
     }
 
     /// As [`system`](Self::system), but from given sources: `root` as in
     /// [`from_sysfs`](Self::from_sysfs).
     #[cfg(feature = "std")]
     pub fn from_both(reader: &impl Reader, root: &std::path::Path) -> Self {
-        x86::claims(reader).or(super::sysfs::claims(root)).into_geometry()
+        cpu_claims(reader).or(super::sysfs::claims(root)).into_geometry()
+    }
+
+    /// As [`from_both`](Self::from_both), and from a third source for what the first two do not
+    /// tell: a folder with a device tree, `/proc/device-tree` on Linux.
+    #[cfg(feature = "std")]
+    pub fn from_all(
+        reader: &impl Reader,
+        sysfs: &std::path::Path,
+        devicetree: &std::path::Path,
+    ) -> Self {
+        let claims = cpu_claims(reader).or(super::sysfs::claims(sysfs));
+        let silent = claims.caches.iter().all(|claim| matches!(claim, Claim::Silent));
+        if silent {
+            return claims.or(super::arm::devicetree::claims(devicetree)).into_geometry();
+        }
+        claims.into_geometry()
     }
 
     /// The cache at this place, if the machine has one.
@@ -390,6 +415,12 @@ impl Geometry {
 
     /// The longest line of any cache of any CPU: what buffers, for DMA above all, are aligned to.
     pub fn line_max(&self) -> Fact {
+        self.line_max
+    }
+
+    /// What memory shared with a device is aligned to, so that no line of any CPU, and no unit that
+    /// a cache writes back, holds anything else: [`line_max`](Self::line_max).
+    pub fn dma_alignment(&self) -> Fact {
         self.line_max
     }
 
@@ -427,6 +458,13 @@ impl Geometry {
                 Fact { value: level.default_bytes().unwrap_or_default(), source: Source::Default }
             }
         }
+    }
+}
+
+fn cpu_claims(reader: &impl Reader) -> Claims {
+    match reader.arm() {
+        Some(arm) => arm.claims(),
+        None => x86::claims(reader),
     }
 }
 
@@ -524,6 +562,13 @@ impl Claims {
         self.doubts.push(doubt);
     }
 
+    /// A line length told apart from any cache.
+    pub(super) fn tell_line(&mut self, line_bytes: u32, source: Source) {
+        if line_is_plausible(u64::from(line_bytes)) {
+            self.line(Fact { value: line_bytes as usize, source });
+        }
+    }
+
     /// A line length to use when no cache tells one.
     pub(super) fn fallback_line(&mut self, line_bytes: u32, source: Source) {
         if self.line_min.is_none() && line_is_plausible(u64::from(line_bytes)) {
@@ -616,9 +661,10 @@ impl Claims {
 }
 
 /// Every x86-64 CPU so far, and nearly every 64-bit Arm.
-const DEFAULT_LINE_BYTES: usize = 64;
+pub(crate) const DEFAULT_LINE_BYTES: usize = 64;
 
-/// 16 bytes was the i486's; no cache in use has more than 256.
+/// 16 bytes was the i486's; no cache in use has more than 256, and no Arm register can say more
+/// than 2048 for a writeback granule that it does not know.
 fn line_is_plausible(line_bytes: u64) -> bool {
     (16..=1024).contains(&line_bytes) && line_bytes.is_power_of_two()
 }

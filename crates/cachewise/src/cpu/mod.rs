@@ -16,9 +16,10 @@
 //!
 //! Manuals: Intel SDM volume 2A, CPUID (leaves 1, 2, 4, 7, 0Bh, 1Fh) and volume 1, chapter 13
 //! (XCR0); AMD APM volume 3, appendix E (leaves 8000_0001h to 8000_001Dh). The decoding is plain
-//! arithmetic and compiles everywhere; on a target without CPUID, [`Native`] answers zero: no
-//! features and default geometry.
+//! arithmetic and compiles everywhere; on a target without CPUID, [`Native`] answers it with zero:
+//! no features and default geometry. An Arm CPU is asked as [`Arm`] says.
 
+mod arm;
 mod features;
 mod geometry;
 mod reader;
@@ -28,7 +29,9 @@ mod sysfs;
 mod tests;
 mod x86;
 
+pub use arm::Arm;
 pub use features::Features;
+pub(crate) use geometry::DEFAULT_LINE_BYTES;
 pub use geometry::{Cache, Cause, Doubt, Fact, Field, Geometry, Kind, Level, Source};
 pub use reader::{Native, Reader, Registers};
 
@@ -56,7 +59,13 @@ pub struct Cpu {
 impl Cpu {
     /// Reads identity and features.
     pub fn detect(reader: &impl Reader) -> Self {
-        x86::detect(reader)
+        let mut cpu = x86::detect(reader);
+        if let Some(arm) = reader.arm() {
+            // Linux announces only what a program may use.
+            cpu.has = cpu.has.union(arm.features());
+            cpu.usable = cpu.usable.union(arm.features());
+        }
+        cpu
     }
 
     /// The vendor as the CPU spells it (`GenuineIntel`); empty where nothing tells.

@@ -1,8 +1,11 @@
-//! Where the facts come from: the CPUID and XGETBV instructions, behind a trait.
+//! Where the facts come from: the CPUID and XGETBV instructions, or what an Arm CPU has instead,
+//! behind a trait.
 //!
 //! The instructions are in assembly or an intrinsic that needs no target feature: this code runs
 //! before anything is known about the CPU. Not handled: an i486 without CPUID, on which the
 //! instruction faults; Rust's x86 targets start at the Pentium.
+
+use super::Arm;
 
 /// The four registers that CPUID answers in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,11 @@ pub trait Reader {
     /// answers from CR4.OSFXSR, which is still clear while it starts.
     fn os_saves_xmm(&self) -> bool {
         true
+    }
+
+    /// What an Arm CPU says; `None` of any other.
+    fn arm(&self) -> Option<Arm> {
+        None
     }
 }
 
@@ -93,6 +101,52 @@ impl Reader for Native {
     }
 
     fn xcr0(&self) -> u64 {
+        0
+    }
+
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    fn arm(&self) -> Option<Arm> {
+        let (ctr, dczid): (u64, u64);
+        // SAFETY: these two registers may be read at every exception level (Linux and the BSDs allow
+        // it, or answer for the CPU), which touches no memory.
+        unsafe {
+            core::arch::asm!(
+                "mrs {}, ctr_el0",
+                "mrs {}, dczid_el0",
+                out(reg) ctr,
+                out(reg) dczid,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        Some(Arm::A64 { hwcap: auxiliary(AT_HWCAP), hwcap2: auxiliary(AT_HWCAP2), ctr, dczid })
+    }
+
+    #[cfg(all(target_arch = "arm", not(miri)))]
+    fn arm(&self) -> Option<Arm> {
+        Some(Arm::A32 { hwcap: auxiliary(AT_HWCAP), ctr: None })
+    }
+}
+
+#[cfg(all(any(target_arch = "aarch64", target_arch = "arm"), not(miri)))]
+const AT_HWCAP: core::ffi::c_ulong = 16;
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+const AT_HWCAP2: core::ffi::c_ulong = 26;
+
+/// A value of the auxiliary vector; 0 where there is none, which means no features: a kernel answers
+/// for itself.
+#[cfg(all(any(target_arch = "aarch64", target_arch = "arm"), not(miri)))]
+fn auxiliary(kind: core::ffi::c_ulong) -> u64 {
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    {
+        unsafe extern "C" {
+            safe fn getauxval(kind: core::ffi::c_ulong) -> core::ffi::c_ulong;
+        }
+        #[allow(clippy::useless_conversion, reason = "32 bits on a 32-bit system")]
+        return getauxval(kind).into();
+    }
+    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    {
+        let _ = kind;
         0
     }
 }

@@ -1,9 +1,9 @@
 //! Fallible copies, clears and fills: the infallible ones' routines, with the outcome handed on.
 
 use super::{Fault, Side, attempt};
-use crate::policy::Gate;
+use crate::policy::{Gate, LONGEST_BYTES};
 use crate::switch::Slot;
-use crate::variant::{Clearer, Copier};
+use crate::variant::{Clearer, Copier, Variant};
 use crate::{arch, bytes};
 use core::fmt;
 use core::ops::ControlFlow;
@@ -181,7 +181,7 @@ impl Copier {
     ///
     /// # Safety
     ///
-    /// As [`try_copy`], if the variant is [recoverable](Variant::recoverable); else as
+    /// As [`try_copy`], if the variant is [recoverable](crate::variant::Variant::recoverable); else as
     /// [`Self::copy_raw`].
     #[inline]
     pub unsafe fn try_copy_raw(
@@ -204,7 +204,7 @@ impl Clearer {
     ///
     /// # Safety
     ///
-    /// As [`try_fill`], if the variant is [recoverable](Variant::recoverable); else as
+    /// As [`try_fill`], if the variant is [recoverable](crate::variant::Variant::recoverable); else as
     /// [`Self::fill_raw`].
     #[inline]
     pub unsafe fn try_fill_raw(
@@ -328,8 +328,7 @@ impl fmt::Display for VectoredFault {
 
 impl core::error::Error for VectoredFault {}
 
-/// Copies each pair in order, around the cache under one fence, from the first that fails on
-/// nothing. The threshold looks at the sum of the lengths.
+/// Copies each pair in order, used soon, up to the first that fails.
 ///
 /// # Errors
 ///
@@ -339,21 +338,44 @@ impl core::error::Error for VectoredFault {}
 ///
 /// As [`try_copy`] for each pair.
 pub unsafe fn try_copy_vectored(pairs: &[Pair]) -> Result<(), VectoredFault> {
+    // SAFETY: the caller's promise; the slot's variant copies and can run here.
+    unsafe { each(pairs, attempt::serving(Slot::Copy)) }
+}
+
+/// [`try_copy_vectored`], not used soon. One fence, also after a fault; the threshold looks at the
+/// sum of the lengths, as the pairs are one transfer.
+///
+/// # Errors
+///
+/// As [`try_copy_vectored`].
+///
+/// # Safety
+///
+/// As [`try_copy`] for each pair.
+pub unsafe fn try_copy_vectored_nontemporal(pairs: &[Pair]) -> Result<(), VectoredFault> {
     let total = pairs.iter().fold(0_usize, |sum, pair| sum.saturating_add(pair.len_bytes));
-    let total = total.min(crate::policy::LONGEST_BYTES);
+    let total = total.min(LONGEST_BYTES);
     let variant = attempt::serving_at(Slot::CopyNontemporal, Gate::CopyNontemporal, total);
-    let mut copied = 0;
-    let mut result = Ok(());
-    for (index, &Pair { dst, src, len_bytes }) in pairs.iter().enumerate() {
-        // SAFETY: the caller's promise; the slot's variant copies and can run here, and the fence
-        // follows below.
-        if let Err(fault) = unsafe { attempt::copy_unfenced(variant, dst, src, len_bytes) } {
-            let copied_bytes = copied + fault.copied_bytes();
-            result = Err(VectoredFault { pair: index, copied_bytes, fault });
-            break;
-        }
-        copied += len_bytes;
-    }
+    // SAFETY: as above; the fence follows.
+    let result = unsafe { each(pairs, variant) };
     arch::fence();
     result
+}
+
+/// # Safety
+///
+/// As [`try_copy`] for each pair; the variant copies and can run here, and the caller fences.
+unsafe fn each(pairs: &[Pair], variant: &'static Variant) -> Result<(), VectoredFault> {
+    let mut copied = 0;
+    for (index, &Pair { dst, src, len_bytes }) in pairs.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        let result = unsafe { attempt::copy_unfenced(variant, dst, src, len_bytes) };
+        result.map_err(|fault| VectoredFault {
+            pair: index,
+            copied_bytes: copied + fault.copied_bytes(),
+            fault,
+        })?;
+        copied += len_bytes;
+    }
+    Ok(())
 }

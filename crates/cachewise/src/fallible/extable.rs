@@ -29,7 +29,8 @@ impl Row {
 }
 
 /// What a fault handler has to do: set the program counter to `pc` and the result register (x86-64:
-/// `rax`) to `done_bytes`, leave everything else as it was, and return from the exception.
+/// `rax`; aarch64: `x9`; armv7: `r12`, and the IT bits of the CPSR to zero) to `done_bytes`, leave
+/// everything else as it was, and return from the exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup {
     /// The address to go on at.

@@ -14,7 +14,8 @@
 //! - *Exact*: the first [`Fault::copied_bytes`] of the destination are the source's, always.
 //! - *Maximal*: not one byte more was possible, where [`Fault::is_maximal`] says so: for unmapped,
 //!   protected and beyond-end-of-file pages that stay so; not for poison.
-//! - The rest of the destination is unspecified, unless the function's name says `_zeroing`.
+//! - The rest of the destination is unspecified, unless the function's name says `_zeroing`. Clears
+//!   and fills have no such flavour: what fails them is the destination itself.
 //! - A destination byte may have been written more than once.
 //!
 //! The memory is reached by pointers and assembly only: a reference to memory that others change or
@@ -48,7 +49,7 @@ mod word;
 
 pub use copy::{
     Chunks, Pair, VectoredFault, try_clear, try_clear_nontemporal, try_copy, try_copy_chunked,
-    try_copy_nontemporal, try_copy_nontemporal_zeroing, try_copy_vectored, try_copy_with_slow_path,
+    try_copy_nontemporal, try_copy_nontemporal_zeroing, try_copy_vectored, try_copy_vectored_nontemporal, try_copy_with_slow_path,
     try_copy_zeroing, try_fill, try_fill_nontemporal,
 };
 pub use fault::{Cause, Fault, Side};

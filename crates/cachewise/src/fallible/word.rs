@@ -79,7 +79,8 @@ unsafe fn access<W: Word>(
     second: u64,
     side: Side,
 ) -> Result<W, Fault> {
-    if !object.is_aligned() {
+    // To its size, which for a `u64` can be more than the language asks for (i686: 4 bytes).
+    if object.addr() % size_of::<W>() != 0 {
         return Err(Fault::misaligned(size_of::<W>(), side));
     }
     // SAFETY: the caller's promise.
@@ -140,7 +141,7 @@ pub unsafe fn try_swap<W: Exchange>(object: *mut W, value: W) -> Result<W, Fault
 ///
 /// # Errors
 ///
-/// As [`try_write`]: x86 writes in either case, so a read-only object is a fault.
+/// As [`try_write`]: it is written in either case, so a read-only object is a fault.
 ///
 /// # Safety
 ///

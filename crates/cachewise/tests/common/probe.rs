@@ -9,7 +9,7 @@ use std::arch::global_asm;
 use std::mem::offset_of;
 
 /// `call(context, dst, src or value, len)`.
-pub type Called = unsafe extern "sysv64" fn(*const Handle, *mut u8, *const u8, usize);
+pub type Called = unsafe extern "C" fn(*const Handle, *mut u8, *const u8, usize);
 
 #[repr(C, align(64))]
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub struct Probe {
     len: usize,
 }
 
-unsafe extern "sysv64" {
+unsafe extern "C" {
     #[link_name = "cachewise_test_probe"]
     fn probe(probe: *mut Probe);
 }

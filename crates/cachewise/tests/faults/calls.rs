@@ -170,7 +170,9 @@ fn vectored_stops_at_the_pair_that_fails() {
         switch::set(Slot::CopyNontemporal, variant).expect("the slot accepts it");
         for threshold in [Threshold::Off, Threshold::Always] {
             policy::set_threshold(Gate::CopyNontemporal, threshold);
-            for (case, copied, side, cause) in bad {
+            for ((case, copied, side, cause), (name, vectored)) in
+                bad.into_iter().flat_map(|bad| VECTORED.map(|vectored| (bad, vectored)))
+            {
                 stage.dst.bytes_mut().fill(0x55);
                 let mut pairs = good.map(|(dst, src, len)| Case { dst, src, len }).to_vec();
                 pairs.push(case);
@@ -184,9 +186,9 @@ fn vectored_stops_at_the_pair_that_fails() {
                     })
                     .collect();
                 // SAFETY: what exists of both areas is the stage's.
-                let fault = unsafe { fallible::try_copy_vectored(&pairs) }
-                    .expect_err("the fourth pair can't be copied");
-                let subject = format!("try_copy_vectored by {}", variant.name());
+                let fault =
+                    unsafe { vectored(&pairs) }.expect_err("the fourth pair can't be copied");
+                let subject = format!("{name}, non-temporal by {}", variant.name());
                 assert_eq!((fault.pair, fault.copied_bytes), (3, 4429 + copied), "{subject}");
                 let stop = Stop { copied, side, cause };
                 check_result(&subject, case.len, Some(stop), Err(fault.fault), &case);
@@ -197,14 +199,22 @@ fn vectored_stops_at_the_pair_that_fails() {
                 }
                 assert_eq!(stage.dst.bytes()[0], 0x55, "{subject}: the pair behind the fault");
                 // SAFETY: as above.
-                let result = unsafe { fallible::try_copy_vectored(&pairs[..3]) };
+                let result = unsafe { vectored(&pairs[..3]) };
                 assert_eq!(result, Ok(()), "{subject}");
             }
         }
     }
-    // SAFETY: nothing is copied.
-    assert_eq!(unsafe { fallible::try_copy_vectored(&[]) }, Ok(()));
+    for (name, vectored) in VECTORED {
+        // SAFETY: nothing is copied.
+        assert_eq!(unsafe { vectored(&[]) }, Ok(()), "{name}");
+    }
 }
+
+type Vectored = unsafe fn(&[Pair]) -> Result<(), fallible::VectoredFault>;
+const VECTORED: [(&str, Vectored); 2] = [
+    ("try_copy_vectored", fallible::try_copy_vectored),
+    ("try_copy_vectored_nontemporal", fallible::try_copy_vectored_nontemporal),
+];
 
 /// The write path of 2005: in-atomic; if bytes are left, make them present and go on.
 #[test]

@@ -229,6 +229,11 @@ fn each_kind_of_page_before_and_after() {
     });
 }
 
+/// 4 GiB and so much more, where there is such a length.
+fn beyond_4_gib(more: usize) -> std::option::IntoIter<usize> {
+    1_usize.checked_shl(32).and_then(|bytes| bytes.checked_add(more)).into_iter()
+}
+
 /// Pointers that lead nowhere, and lengths that nothing has: any argument is an answer.
 #[test]
 fn null_non_canonical_and_beyond_user_space() {
@@ -239,15 +244,19 @@ fn null_non_canonical_and_beyond_user_space() {
         (0x0000_8000_0000_0000, Cause::NonCanonical),
         (0xdead_beef_dead_beef, Cause::NonCanonical),
         (0xffff_8000_0000_0000, Cause::Unmapped),
-        (usize::MAX - 99, Cause::Unmapped),
+        (usize::MAX as u64 - 99, Cause::Unmapped),
     ];
-    let lens = [1, 7, 8, 31, 64, 100, 600, 5000, 70_000, 1 << 33, isize::MAX as usize, usize::MAX];
+    // Those that 32 bits can hold.
+    let bad = bad.map(|(address, cause): (u64, _)| (usize::try_from(address).ok(), cause));
+    let bad = || bad.into_iter().filter_map(|(address, cause)| Some((address?, cause)));
+    let top = [isize::MAX as usize, usize::MAX];
+    let lens = [1, 7, 8, 31, 64, 100, 600, 5000, 70_000].into_iter().chain(beyond_4_gib(1)).chain(top);
     each(Operation::Copy, |stage, variant| {
         let Handle::Copy(copier) = Handle::of(variant) else { unreachable!("it copies") };
         stage.dst.set(1, Kind::NoAccess);
-        for (address, cause) in bad {
+        for (address, cause) in bad() {
             let wild = address as *mut u8;
-            for len in lens {
+            for len in lens.clone() {
                 for (dst, src, side) in [
                     (stage.dst.at(0), wild, Side::Source),
                     (wild, stage.src.at(0), Side::Destination),
@@ -262,8 +271,8 @@ fn null_non_canonical_and_beyond_user_space() {
     });
     each(Operation::Clear, |_, variant| {
         let Handle::Clear(clearer) = Handle::of(variant) else { unreachable!("it clears") };
-        for (address, cause) in bad {
-            for len in lens {
+        for (address, cause) in bad() {
+            for len in lens.clone() {
                 for value in [0, 1] {
                     // SAFETY: nothing exists there.
                     let result = unsafe { clearer.try_fill_raw(address as *mut u8, value, len) };
@@ -283,7 +292,8 @@ fn a_length_far_too_long_ends_at_the_first_edge() {
         let Handle::Copy(copier) = Handle::of(variant) else { unreachable!("it copies") };
         stage.src.set(EDGE_PAGE, Kind::NoAccess);
         let at = 777;
-        for len in [1 << 32, (1 << 32) + 100, isize::MAX as usize, usize::MAX] {
+        let top = [isize::MAX as usize, usize::MAX];
+        for len in beyond_4_gib(0).chain(beyond_4_gib(100)).chain(top) {
             let case = Case { dst: 5, src: EDGE - at, len: at };
             stage.prepare_copy(case);
             let (dst, src) = (stage.dst.at(case.dst), stage.src.at(case.src));

@@ -1,12 +1,11 @@
-//! Truncated files, lengths above 4 GiB, holes, huge pages that can't be had.
+//! Truncated files, holes, huge pages that can't be had.
 
 use crate::child::{End, ended, fork, scenario, wait};
 use crate::common::{Handle, Rng, available, for_each_variant, title};
 use crate::say;
-use crate::stage::{PAGE, Stop, check_result, map, memory_file};
+use crate::stage::{PAGE, Stop, check_result, map};
 use cachewise::fallible::{self, Cause, Side, try_copy};
 use cachewise::variant::Variant;
-use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
@@ -56,7 +55,7 @@ scenario!(
                     // SAFETY: no memory is involved.
                     unsafe { libc::usleep(delay) };
                     // SAFETY: as above.
-                    unsafe { libc::ftruncate(fd, len as i64) }
+                    unsafe { libc::ftruncate(fd, len as libc::off_t) }
                 });
                 let fault = loop {
                     // SAFETY: `dst` is ours, `src` a mapping whose file is about to shrink.
@@ -110,85 +109,6 @@ fn a_hole_in_a_file_is_zeroes() {
     unmap(src, len);
 }
 
-/// Of those that are alike in what they do, the first.
-fn representatives() -> HashSet<*const Variant> {
-    let mut kinds = HashSet::new();
-    let kind = |v: &Variant| (v.operation(), v.store(), v.registers());
-    let first = available().filter(|v| v.recoverable() && kinds.insert(kind(v)));
-    first.map(std::ptr::from_ref).collect()
-}
-
-/// One small file, mapped again and again over more than 4 GiB, then a page that is not there.
-#[test]
-fn a_fault_behind_4_gib() {
-    const SMALL: usize = 8 << 20;
-    const AT: usize = (1 << 32) + 3 * PAGE + 1234;
-    const BEHIND: usize = 100_000;
-    const OFFSET: usize = PAGE + 77;
-    fallible::install().expect("the handlers can be installed");
-    let file = memory_file(SMALL);
-    let mut pattern = vec![0; SMALL];
-    Rng::new(6).fill(&mut pattern);
-    file.write_all_at(&pattern, 0).expect("a file in memory can be written");
-    let other = memory_file(SMALL);
-    let reserve = |file: &File| {
-        let (len, flags) =
-            (AT + BEHIND + 2 * SMALL, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
-        // SAFETY: a new mapping, at an address of the kernel's choice.
-        let first = unsafe { libc::mmap(null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
-        assert!(first != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
-        let first: *mut u8 = first.cast();
-        // Up to the edge, `AT` bytes before which the copy begins.
-        let edge = (OFFSET + AT).next_multiple_of(PAGE);
-        for at in (0..edge).step_by(SMALL) {
-            map(first.wrapping_add(at), SMALL.min(edge - at), BOTH, file, 0);
-        }
-        (first, first.wrapping_add(edge - AT), len)
-    };
-    let ((src_map, src, src_len), (dst_map, dst, dst_len)) = (reserve(&file), reserve(&other));
-    let len = AT + BEHIND;
-    let chosen = representatives();
-    let ran = for_each_variant(
-        |v| chosen.contains(&std::ptr::from_ref(v)),
-        |variant| {
-            let subject = title(variant);
-            // From the destination's file, as if it were new.
-            other.write_all_at(&vec![0x11; SMALL], 0).expect("it can be written");
-            match Handle::of(variant) {
-                Handle::Copy(copier) => {
-                    // SAFETY: both are our mappings, and apart.
-                    let result = unsafe { copier.try_copy_raw(dst, src, len) };
-                    let (side, cause) = (Side::Source, Cause::Protection);
-                    let stop = Stop { copied: AT, side, cause };
-                    check_result(&subject, len, Some(stop), result, &"behind 4 GiB");
-                    // Source and destination lie alike, so their files must be.
-                    let mut found = vec![0; SMALL];
-                    other.read_exact_at(&mut found, 0).expect("it can be read");
-                    assert!(found == pattern, "{subject}: the bytes copied");
-                    // The same fault of the destination.
-                    // SAFETY: as above.
-                    let result = unsafe { copier.try_copy_raw(dst, src.wrapping_sub(PAGE), len) };
-                    let stop = Stop { side: Side::Destination, ..stop };
-                    check_result(&subject, len, Some(stop), result, &"behind 4 GiB");
-                }
-                Handle::Clear(clearer) => {
-                    // SAFETY: as above.
-                    let result = unsafe { clearer.try_fill_raw(dst, 0xa5, len) };
-                    let (side, cause) = (Side::Destination, Cause::Protection);
-                    let stop = Stop { copied: AT, side, cause };
-                    check_result(&subject, len, Some(stop), result, &"behind 4 GiB");
-                    let mut found = vec![0; SMALL];
-                    other.read_exact_at(&mut found, 0).expect("it can be read");
-                    assert!(found.iter().all(|&byte| byte == 0xa5), "{subject}: the bytes");
-                }
-            }
-        },
-    );
-    say!("behind 4 GiB: {ran} kinds of variants");
-    unmap(src_map, src_len);
-    unmap(dst_map, dst_len);
-}
-
 /// The pool of huge pages is empty and the mapping has reserved none (case 17).
 #[test]
 fn a_huge_page_that_cannot_be_had() {
@@ -227,10 +147,65 @@ fn a_huge_page_that_cannot_be_had() {
                 }
             };
             let (side, cause) = (Side::Destination, Cause::BeyondEndOfFile);
-            check_result(&title(variant), src.len(), Some(Stop { copied: at, side, cause }), result, &at);
+            let stop = Stop { copied: at, side, cause };
+            check_result(&title(variant), src.len(), Some(stop), result, &at);
         }
     });
     unmap(first, 3 * HUGE);
+}
+
+/// A page whose key the thread has locked: another cause, found as exactly.
+#[test]
+fn a_page_behind_a_protection_key() {
+    // From pkey_alloc(2); not in the libc crate for every C library.
+    const DISABLE_ACCESS: usize = 1;
+    const DISABLE_WRITE: usize = 2;
+    fallible::install().expect("the handlers can be installed");
+    let mut other = vec![3_u8; 2 * PAGE];
+    for rights in [DISABLE_ACCESS, DISABLE_WRITE] {
+        // SAFETY: no memory is involved.
+        let key = unsafe { libc::syscall(libc::SYS_pkey_alloc, 0, rights) };
+        if key < 0 {
+            let error = std::io::Error::last_os_error();
+            say!("cannot run here: protection keys; pkey_alloc: {error}");
+            return;
+        }
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping.
+        let first = unsafe { libc::mmap(null_mut(), 2 * PAGE, BOTH, flags, -1, 0) };
+        assert!(first != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
+        let edge = first.cast::<u8>().wrapping_add(PAGE);
+        // SAFETY: a page of our own.
+        let result = unsafe { libc::syscall(libc::SYS_pkey_mprotect, edge, PAGE, BOTH, key) };
+        assert_eq!(result, 0, "pkey_mprotect: {}", std::io::Error::last_os_error());
+        for_each_variant(Variant::recoverable, |variant| {
+            for at in [0, 9, 300] {
+                let (here, there, len) = (edge.wrapping_sub(at), other.as_mut_ptr(), at + 500);
+                let stop = |side| Some(Stop { copied: at, side, cause: Cause::ProtectionKey });
+                let subject = title(variant);
+                match Handle::of(variant) {
+                    Handle::Copy(copier) => {
+                        // SAFETY: what may be touched is ours.
+                        let read = unsafe { copier.try_copy_raw(there, here, len) };
+                        let readable = rights == DISABLE_WRITE;
+                        let stop_read = stop(Side::Source).filter(|_| !readable);
+                        check_result(&subject, len, stop_read, read, &at);
+                        // SAFETY: as above.
+                        let write = unsafe { copier.try_copy_raw(here, there, len) };
+                        check_result(&subject, len, stop(Side::Destination), write, &at);
+                    }
+                    Handle::Clear(clearer) => {
+                        // SAFETY: as above.
+                        let write = unsafe { clearer.try_fill_raw(here, 0, len) };
+                        check_result(&subject, len, stop(Side::Destination), write, &at);
+                    }
+                }
+            }
+        });
+        unmap(first.cast(), 2 * PAGE);
+        // SAFETY: no memory is behind the key any more.
+        unsafe { libc::syscall(libc::SYS_pkey_free, key) };
+    }
 }
 
 /// The example of the documentation, by cargo, which has just built it or does so.
@@ -245,5 +220,6 @@ fn the_example_lives() {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
     assert!(out.contains("the source is beyond the end of its file"), "{out}");
-    assert!(out.ends_with("from now on to byte 20000768, the end of its page\nand lives\n"), "{out}");
+    let end = "from now on to byte 20000768, the end of its page\nand lives\n";
+    assert!(out.ends_with(end), "{out}");
 }

@@ -95,16 +95,18 @@ fn handlers() -> Vec<(&'static str, Before)> {
     let before = |address, flags, masked| Before { address, flags, masked };
     const USERS: &[i32] = &[libc::SIGUSR1, libc::SIGUSR2];
     const ITSELF: &[i32] = &[libc::SIGSEGV, libc::SIGBUS];
+    let (info, nodefer, reset) = (libc::SA_SIGINFO, libc::SA_NODEFER, libc::SA_RESETHAND);
     vec![
-        ("SA_SIGINFO", before(with_info, libc::SA_SIGINFO, &[])),
+        ("SA_SIGINFO", before(with_info, info, &[])),
         ("one argument", before(plain, 0, &[])),
-        ("SA_NODEFER", before(with_info, libc::SA_SIGINFO | libc::SA_NODEFER, &[])),
-        ("one argument, SA_NODEFER", before(plain, libc::SA_NODEFER, &[])),
-        ("SA_NODEFER, itself masked", before(with_info, libc::SA_SIGINFO | libc::SA_NODEFER, ITSELF)),
-        ("SA_RESETHAND", before(with_info, libc::SA_SIGINFO | libc::SA_RESETHAND, &[])),
-        ("one argument, SA_RESETHAND", before(plain, libc::SA_RESETHAND, &[])),
-        ("sa_mask", before(with_info, libc::SA_SIGINFO, USERS)),
-        ("SA_ONSTACK, SA_RESTART", before(with_info, libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART, USERS)),
+        ("SA_NODEFER", before(with_info, info | nodefer, &[])),
+        ("one argument, SA_NODEFER", before(plain, nodefer, &[])),
+        ("SA_NODEFER, itself masked", before(with_info, info | nodefer, ITSELF)),
+        ("SA_RESETHAND", before(with_info, info | reset, &[])),
+        ("one argument, SA_RESETHAND", before(plain, reset, &[])),
+        ("sa_mask", before(with_info, info, USERS)),
+        ("SA_ONSTACK", before(with_info, info | libc::SA_ONSTACK, USERS)),
+        ("SA_RESTART", before(with_info, info | libc::SA_RESTART, USERS)),
         ("SIG_IGN", before(libc::SIG_IGN, 0, &[])),
         ("SIG_DFL", before(libc::SIG_DFL, 0, &[])),
     ]

@@ -126,13 +126,19 @@ impl Fuzz {
                     let mut pairs = Vec::new();
                     let mut at = 0;
                     for part in 0..parts {
-                        let more = if part + 1 == parts { len - at } else { rng.below(len - at + 1) };
+                        let left = len - at;
+                        let more = if part + 1 == parts { left } else { rng.below(left + 1) };
                         let (dst, src) = (dst.wrapping_add(at), src.wrapping_add(at));
                         pairs.push(Pair { dst, src, len_bytes: more });
                         at += more;
                     }
                     // SAFETY: as above.
-                    let result = unsafe { fallible::try_copy_vectored(&pairs) };
+                    let result = unsafe {
+                        match parts % 2 {
+                            0 => fallible::try_copy_vectored(&pairs),
+                            _ => fallible::try_copy_vectored_nontemporal(&pairs),
+                        }
+                    };
                     result.map_err(|fault| {
                         let before: usize = pairs[..fault.pair].iter().map(|p| p.len_bytes).sum();
                         let copied = before + fault.fault.copied_bytes();

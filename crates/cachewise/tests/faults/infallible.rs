@@ -106,7 +106,9 @@ scenario!(
                     // Plain Rust checks its pointers in a debug build.
                     continue;
                 }
-                for (wild, code) in [(0_usize, SEGV_MAPERR), (1 << 63, libc::SI_KERNEL)] {
+                for (wild, code) in [(0_u64, SEGV_MAPERR), (1 << 63, libc::SI_KERNEL)] {
+                    // 32 bits hold only the first.
+                    let Ok(wild) = usize::try_from(wild) else { continue };
                     let (dst, src) = (stage.dst.at(0), stage.src.at(0));
                     let wild = std::ptr::with_exposed_provenance_mut(wild);
                     let (dst, src) = if in_src { (dst, wild) } else { (wild, src) };
@@ -122,22 +124,45 @@ scenario!(
 
 type Public = unsafe fn(*mut u8, *const u8, usize);
 
-const PUBLIC: [(&str, Public); 11] = [
-    ("copy", |dst, src, len| unsafe { bytes::copy_raw(dst, src, len) }),
-    ("copy_nontemporal", |dst, src, len| unsafe { bytes::copy_nontemporal_raw(dst, src, len) }),
-    ("copy_auto", |dst, src, len| unsafe {
-        bytes::copy_auto_raw(dst, src, len, cachewise::Hints::new())
-    }),
-    ("copy_overlapping", |dst, src, len| unsafe { bytes::copy_overlapping_raw(dst, src, len) }),
-    ("copy_overlapping_nontemporal", |dst, src, len| unsafe {
-        bytes::copy_overlapping_nontemporal_raw(dst, src, len)
-    }),
-    ("batch copy", |dst, src, len| cachewise::batch(|b| unsafe { b.copy_raw(dst, src, len) })),
-    ("clear", |dst, _, len| unsafe { bytes::clear_raw(dst, len) }),
-    ("fill_nontemporal", |dst, _, len| unsafe { bytes::fill_nontemporal_raw(dst, 7, len) }),
-    ("batch clear", |dst, _, len| cachewise::batch(|b| unsafe { b.clear_raw(dst, len) })),
-    ("clear_page", |dst, _, len| unsafe { page::clear_page_raw(dst, len) }),
-    ("clear_page_nontemporal", |dst, _, len| unsafe { page::clear_page_nontemporal_raw(dst, len) }),
+/// The calls below that do not have that shape.
+macro_rules! public {
+    ($($name:ident($($arg:ident),*) $call:expr;)*) => {$(
+        /// # Safety
+        ///
+        /// As the call it makes.
+        unsafe fn $name(dst: *mut u8, src: *const u8, len: usize) {
+            #[allow(unused_variables, reason = "a clear has no source")]
+            let ($($arg,)*) = (dst, src, len);
+            // SAFETY: the caller's promise.
+            unsafe { $call }
+        }
+    )*};
+}
+
+public! {
+    copy_auto(dst, src, len) bytes::copy_auto_raw(dst, src, len, cachewise::Hints::new());
+    batch_copy(dst, src, len) cachewise::batch(|batch| batch.copy_raw(dst, src, len));
+    batch_clear(dst, src, len) cachewise::batch(|batch| batch.clear_raw(dst, len));
+    clear(dst, src, len) bytes::clear_raw(dst, len);
+    fill_nontemporal(dst, src, len) bytes::fill_nontemporal_raw(dst, 7, len);
+    clear_page(dst, src, len) page::clear_page_raw(dst, len);
+    clear_page_nontemporal(dst, src, len) page::clear_page_nontemporal_raw(dst, len);
+}
+
+const PUBLIC: [(&str, Public); 13] = [
+    ("copy", bytes::copy_raw),
+    ("copy_nontemporal", bytes::copy_nontemporal_raw),
+    ("copy_auto", copy_auto),
+    ("copy_overlapping", bytes::copy_overlapping_raw),
+    ("copy_overlapping_nontemporal", bytes::copy_overlapping_nontemporal_raw),
+    ("copy_page", page::copy_page_raw),
+    ("copy_page_nontemporal", page::copy_page_nontemporal_raw),
+    ("batch copy", batch_copy),
+    ("batch clear", batch_clear),
+    ("clear", clear),
+    ("fill_nontemporal", fill_nontemporal),
+    ("clear_page", clear_page),
+    ("clear_page_nontemporal", clear_page_nontemporal),
 ];
 
 scenario!(

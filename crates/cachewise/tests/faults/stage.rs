@@ -17,7 +17,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Of x86-64: the one architecture that has the module under test.
+/// Of x86.
 pub const PAGE: usize = 4096;
 pub const PAGES: usize = 16;
 pub const AREA: usize = PAGES * PAGE;
@@ -66,16 +66,21 @@ pub fn map(at: *mut u8, len: usize, protection: i32, file: &File, offset: usize)
     let fixed = if at.is_null() { 0 } else { libc::MAP_FIXED };
     let (flags, fd) = (libc::MAP_SHARED | fixed, file.as_raw_fd());
     // SAFETY: a new mapping, or one that replaces a part of the caller's.
-    let map = unsafe { libc::mmap(at.cast(), len, protection, flags, fd, offset as i64) };
+    let map = unsafe { libc::mmap(at.cast(), len, protection, flags, fd, offset as libc::off_t) };
     assert!(map != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
     map.cast()
 }
 
 /// Where the next area goes: far below what the kernel hands out by itself, so that nobody else's
-/// mapping lands in a hole.
+/// mapping lands in a hole. Of 32 bits there are fewer: an area that is gone makes room again.
 fn next_place() -> *mut u8 {
-    static NEXT: AtomicUsize = AtomicUsize::new(0x1000_0000_0000);
-    NEXT.fetch_add(1 << 30, Relaxed) as *mut u8
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let next = NEXT.fetch_add(1, Relaxed);
+    if cfg!(target_pointer_width = "64") {
+        (0x1000_0000_0000_u64 as usize).wrapping_add(next << 30) as *mut u8
+    } else {
+        (0x1000_0000 + next % 0x200 * (16 * AREA)) as *mut u8
+    }
 }
 
 pub struct Area {

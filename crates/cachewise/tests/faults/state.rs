@@ -8,6 +8,10 @@ use crate::stage::{Area, Kind, PAGE};
 use cachewise::fallible::{self, Fault};
 use cachewise::variant::{RegisterClass, Variant};
 use std::arch::asm;
+#[cfg(target_arch = "x86")]
+use std::arch::x86::__cpuid_count;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::__cpuid_count;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -18,7 +22,7 @@ thread_local! {
 /// # Safety
 ///
 /// As the handle's fallible calls; the value of a fill is the address of `second`.
-unsafe extern "sysv64" fn attempt(
+unsafe extern "C" fn attempt(
     handle: *const Handle,
     dst: *mut u8,
     second: *const u8,
@@ -99,7 +103,7 @@ extern "C" fn pager(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
 /// # Safety
 ///
 /// As the handle's calls; the value of a fill is the address of `second`.
-unsafe extern "sysv64" fn infallible(
+unsafe extern "C" fn infallible(
     handle: *const Handle,
     dst: *mut u8,
     second: *const u8,
@@ -165,7 +169,7 @@ fn upper_halves_are_clean_after_a_recovery() {
     fallible::install().expect("the handlers can be installed");
     // SAFETY: the leaf exists where XSAVE does; else its values are zero.
     #[allow(unused_unsafe, reason = "safe from Rust 1.93 on")]
-    let leaf = unsafe { std::arch::x86_64::__cpuid_count(13, 1) };
+    let leaf = unsafe { __cpuid_count(13, 1) };
     let avx = std::arch::is_x86_feature_detected!("avx");
     if !avx || leaf.eax & 4 == 0 {
         say!("cannot run here: no AVX, or no XGETBV that tells what is in use");
@@ -205,7 +209,7 @@ struct State {
     mxcsr: u32,
     /// Control, status and tag word.
     x87: [u32; 3],
-    flags: u64,
+    flags: usize,
 }
 
 fn state() -> State {
@@ -213,14 +217,17 @@ fn state() -> State {
     let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
     // SAFETY: with no new stack the call only writes the present one.
     unsafe { libc::sigaltstack(std::ptr::null(), &mut stack) };
-    let (mut mxcsr, mut x87, flags) = (0_u32, [0_u32; 7], 0_u64);
-    let mut flags = flags;
+    let (mut mxcsr, mut x87) = (0_u32, [0_u32; 7]);
+    let flags: usize;
     // SAFETY: stores to the operands; `fnstenv` masks the exceptions, so the control word is loaded
     // again.
     unsafe {
         asm!("stmxcsr [{}]", in(reg) &mut mxcsr);
         asm!("fnstenv [{0}]", "fldenv [{0}]", in(reg) &mut x87);
+        #[cfg(target_arch = "x86_64")]
         asm!("pushfq", "pop {}", out(reg) flags);
+        #[cfg(target_arch = "x86")]
+        asm!("pushfd", "pop {}", out(reg) flags);
     }
     // Direction, alignment check and trap: the rest is the last comparison's.
     let kept = flags & (1 << 10 | 1 << 18 | 1 << 8);

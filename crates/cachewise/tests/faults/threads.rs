@@ -1,5 +1,5 @@
-//! Where and when a fault may come: in a handler, on the alternate stack, after fork, in many threads,
-//! while others take memory away, while signals arrive.
+//! Where and when a fault may come: in a handler, on the alternate stack, after fork, in many
+//! threads, while others take memory away, while signals arrive.
 
 use crate::child::{End, forked, handle, scenario};
 use crate::common::{Handle, Rng, available, title};

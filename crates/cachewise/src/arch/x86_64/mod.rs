@@ -19,15 +19,15 @@
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub(crate) mod context;
 
+use super::assembly::version;
 use super::{ClearRoutine, CopyRoutine, Outcome, portable};
 use crate::cpu::Features;
-use crate::fallible::extable::Row;
 use crate::run::{self, Stand};
 use crate::variant::Prefetch::Nta;
 use crate::variant::RegisterClass::{General, Mmx, Vector};
-use crate::variant::Store::{Implementation, NonTemporal, Temporal};
+use crate::variant::Store::{Implementation, Temporal};
 use crate::variant::StoresOnce::{Always, Pages};
-use crate::variant::{Code, Variant};
+use crate::variant::Variant;
 use core::arch::{asm, global_asm};
 
 global_asm!(
@@ -61,15 +61,6 @@ const STEP_BYTES: usize = 4096;
 const PREFETCH_BYTES: usize = 320;
 /// No block is longer, so that a retry of so many bytes from a block's start passes its end.
 const RETRY_BYTES: usize = 1024;
-
-const fn version(digits: &str) -> u32 {
-    let (mut number, mut i) = (0, 0);
-    while i < digits.len() {
-        number = number * 10 + (digits.as_bytes()[i] - b'0') as u32;
-        i += 1;
-    }
-    number
-}
 
 /// The unit of a non-temporal store: the write-combining buffer, one line, on every x86 that has
 /// such stores with lines of 64 bytes. Correctness does not depend on it.
@@ -133,29 +124,6 @@ pub(crate) unsafe fn call_clear(
     call!(routine, dst, pattern, len)
 }
 
-/// An assembly routine, by its name without the version.
-macro_rules! routine {
-    (copy $($name:tt)*) => { routine!(($($name)*) (dst: *mut u8, src: *const u8, len: usize)) };
-    (clear $($name:tt)*) => { routine!(($($name)*) (dst: *mut u8, pattern: u64, len: usize)) };
-    (word $name:expr) => {
-        routine!(($name) (object: *mut u8, first: u64, second: u64) -> super::Accessed)
-    };
-    (($($name:tt)*) ($($args:tt)*)) => { routine!(($($name)*) ($($args)*) -> Outcome) };
-    (($($name:tt)*) ($($args:tt)*) -> $result:ty) => {{
-        unsafe extern "C" {
-            #[link_name = concat!(
-                "cachewise_",
-                env!("CARGO_PKG_VERSION_MAJOR"), "_",
-                env!("CARGO_PKG_VERSION_MINOR"), "_",
-                env!("CARGO_PKG_VERSION_PATCH"), "_",
-                $($name)*
-            )]
-            fn routine($($args)*) -> $result;
-        }
-        routine
-    }};
-}
-
 /// Copies from the last byte to the first if the destination overlaps the source from above, else
 /// from the first to the last; each byte is stored once. By general registers.
 ///
@@ -174,90 +142,9 @@ pub(crate) unsafe fn walk(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-unsafe extern "C" {
-    // The linker defines these two around the section of that name.
-    #[link_name = concat!(
-        "__start_cachewise_ex_",
-        env!("CARGO_PKG_VERSION_MAJOR"), "_",
-        env!("CARGO_PKG_VERSION_MINOR"), "_",
-        env!("CARGO_PKG_VERSION_PATCH")
-    )]
-    static FIRST_ROW: Row;
-    #[link_name = concat!(
-        "__stop_cachewise_ex_",
-        env!("CARGO_PKG_VERSION_MAJOR"), "_",
-        env!("CARGO_PKG_VERSION_MINOR"), "_",
-        env!("CARGO_PKG_VERSION_PATCH")
-    )]
-    static AFTER_LAST_ROW: Row;
-}
-
-/// The exception table, sorted by the address of the instruction.
-pub(crate) fn exception_table() -> &'static [Row] {
-    let (first, end) = (&raw const FIRST_ROW, &raw const AFTER_LAST_ROW);
-    let count = (end.addr() - first.addr()) / size_of::<Row>();
-    // SAFETY: the section holds nothing but rows, and is never written.
-    unsafe { core::slice::from_raw_parts(first, count) }
-}
-
-/// What an access to one object came to.
-#[repr(C)]
-pub(crate) struct Accessed {
-    /// What was there before.
-    pub(crate) value: u64,
-    /// As in [`Outcome`].
-    pub(crate) stopped_by: usize,
-}
-
-/// An access to an object at `object`; what `first` and `second` are, the routine says.
-pub(crate) type WordRoutine =
-    unsafe extern "C" fn(object: *mut u8, first: u64, second: u64) -> Accessed;
-
-macro_rules! word_routines {
-    ($($name:ident)*) => {
-        /// The routines of `word.S`.
-        pub(crate) mod word {
-            use super::WordRoutine;
-            $(#[allow(non_upper_case_globals, reason = "named as the routine is")]
-            pub(crate) const $name: WordRoutine = routine!(word stringify!($name));)*
-        }
-    };
-}
 word_routines! {
     read_1 read_2 read_4 read_8 write_1 write_2 write_4 write_8
     swap_4 swap_8 compare_exchange_4 compare_exchange_8 string_end
-}
-
-/// A row whose stores need no fence.
-macro_rules! ordered {
-    (copy $name:literal, $store:expr, $registers:expr) => {
-        Variant::copying($name, $store, $registers, routine!(copy "copy_", $name))
-    };
-    (clear $name:literal, $store:expr, $registers:expr) => {
-        Variant::clearing($name, $store, $registers, routine!(clear "clear_", $name))
-    };
-}
-
-/// A non-temporal row: each byte stored once, with and without the fence.
-macro_rules! nontemporal {
-    (copy $name:literal, $registers:expr) => {
-        nontemporal!(Copy, copy, "copy_", $name, $registers)
-    };
-    (clear $name:literal, $registers:expr) => {
-        nontemporal!(Clear, clear, "clear_", $name, $registers)
-    };
-    ($code:ident, $operation:ident, $prefix:literal, $name:literal, $registers:expr) => {
-        Variant::new(
-            $name,
-            NonTemporal,
-            $registers,
-            Code::$code {
-                fenced: routine!($operation $prefix, $name),
-                unfenced: routine!($operation $prefix, $name, "_unfenced"),
-            },
-        )
-        .once(Always)
-    };
 }
 
 const SSE: Features = Features::SSE;

@@ -13,6 +13,9 @@
 .purgem cw_clear_piece
 .purgem cw_tail
 .purgem cw_head
+.purgem cw_fault_rep
+.purgem cw_fault_leaving
+.purgem cw_fault_copy
 .purgem cw_copy_temporal
 .purgem cw_copy_ends
 .purgem cw_prefetch

@@ -7,58 +7,51 @@
 # first, for what the main loop has stored non-temporally.
 #
 # The handler may say more, and a kernel's need not: bit 63 of rax means poisoned memory, which is
-# not touched again; r10 is the cause, passed on to the caller above the side.
+# not touched again, and bit 62 that it was to be written; r10 is the cause, passed on to the
+# caller above the side.
 
-# From `rep movsb`, rcx elements left.
-cw_begin fault_rep_movsb
-    mov rdx, rcx
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy
-cw_end fault_rep_movsb
+# From a string instruction: rcx elements of \width bytes and the odd bytes of the length are left.
+.macro cw_fault_rep name, width, next
+cw_begin \name
+    and edx, \width - 1
+    lea rdx, [rdx + \width * rcx]
+    jmp cachewise_{major}_{minor}_{patch}_\next
+cw_end \name
+.endm
 
-# From `rep movsd`, rcx elements and the odd bytes of the length left.
-cw_begin fault_rep_movsd
-    and edx, 3
-    lea rdx, [rdx + 4 * rcx]
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy
-cw_end fault_rep_movsd
+# From a routine whose registers have to be left in a clean state.
+.macro cw_fault_leaving name, leave, next
+cw_begin \name
+    \leave
+    jmp cachewise_{major}_{minor}_{patch}_\next
+cw_end \name
+.endm
 
-cw_begin fault_rep_movsq
-    and edx, 7
-    lea rdx, [rdx + 8 * rcx]
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy
-cw_end fault_rep_movsq
-
-cw_begin fault_copy_mmx
-    emms
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy
-cw_end fault_copy_mmx
-
-# From four pages in step: the first is done up to the cursor, the others may be ahead of it.
-cw_begin fault_copy_avx_pages
-    vzeroupper
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy_pages
-cw_end fault_copy_avx_pages
-
-cw_begin fault_copy_pages
-    mov ecx, {step_pages} * {step_bytes}
+# From a block of at most \bytes.
+.macro cw_fault_copy name, bytes
+cw_begin \name
+    mov ecx, \bytes
     jmp cachewise_{major}_{minor}_{patch}_retry_copy
-cw_end fault_copy_pages
+cw_end \name
+.endm
 
-cw_begin fault_copy_avx
-    vzeroupper
-    jmp cachewise_{major}_{minor}_{patch}_fault_copy
-cw_end fault_copy_avx
-
-cw_begin fault_copy
-    mov ecx, {retry_bytes}
-    jmp cachewise_{major}_{minor}_{patch}_retry_copy
-cw_end fault_copy
+cw_fault_rep fault_rep_movsb, 1, fault_copy
+cw_fault_rep fault_rep_movsd, 4, fault_copy
+cw_fault_rep fault_rep_movsq, 8, fault_copy
+cw_fault_leaving fault_copy_mmx, emms, fault_copy
+cw_fault_leaving fault_copy_avx, vzeroupper, fault_copy
+cw_fault_leaving fault_copy_avx_pages, vzeroupper, fault_copy_pages
+cw_fault_copy fault_copy, {retry_bytes}
+# Of four pages in step the first is done up to the cursor, the others may be ahead of it.
+cw_fault_copy fault_copy_pages, ({step_pages} * {step_bytes})
 
 # rax bytes done at the cursors; up to rcx bytes again.
 cw_begin retry_copy
     sfence
     btr rax, 63
     setc r9b
+    btr rax, 62
+    setc r11b
     add rdi, rax
     add rsi, rax
     sub rdx, rax
@@ -92,6 +85,9 @@ cw_begin retry_copy
     ret
 6:  mov rax, rdx
     mov edx, {source} | ({poison} << {cause_shift})
+    mov ecx, {destination} | ({poison} << {cause_shift})
+    test r11b, r11b
+    cmovnz edx, ecx
     ret
 # A word failed: its bytes tell which.
 cw_label retry_copy_bytes
@@ -117,32 +113,11 @@ cw_begin destination_failed
     ret
 cw_end destination_failed
 
-cw_begin fault_rep_stosb
-    mov rdx, rcx
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear
-cw_end fault_rep_stosb
-
-cw_begin fault_rep_stosd
-    and edx, 3
-    lea rdx, [rdx + 4 * rcx]
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear
-cw_end fault_rep_stosd
-
-cw_begin fault_rep_stosq
-    and edx, 7
-    lea rdx, [rdx + 8 * rcx]
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear
-cw_end fault_rep_stosq
-
-cw_begin fault_clear_mmx
-    emms
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear
-cw_end fault_clear_mmx
-
-cw_begin fault_clear_avx
-    vzeroupper
-    jmp cachewise_{major}_{minor}_{patch}_fault_clear
-cw_end fault_clear_avx
+cw_fault_rep fault_rep_stosb, 1, fault_clear
+cw_fault_rep fault_rep_stosd, 4, fault_clear
+cw_fault_rep fault_rep_stosq, 8, fault_clear
+cw_fault_leaving fault_clear_mmx, emms, fault_clear
+cw_fault_leaving fault_clear_avx, vzeroupper, fault_clear
 
 # From a routine that keeps a line of its pattern on the stack.
 cw_begin fault_clear_stack
@@ -156,6 +131,7 @@ cw_begin fault_clear
     sfence
     btr rax, 63
     setc r9b
+    btr rax, 62
     add rdi, rax
     sub rdx, rax
     test r9b, r9b

@@ -1,0 +1,218 @@
+//! The columns of `map`'s lists.
+
+use super::{soil, words};
+use crate::record::{Column, Grouped, Value, data, only_shown, shown};
+use crate::size::Size;
+use cachewise_measure::contestant::LIBC;
+use cachewise_measure::map::{
+    BreakEven, Cell, Core, Crossing, Figures, Finding, Measured, Outcome, Share, Side, Status,
+    Times, UseKind, Victim,
+};
+use cachewise_measure::stats::{Estimate, Samples};
+
+/// One contender in one cell.
+pub(super) struct Row {
+    pub(super) cell: Cell,
+    pub(super) variant: String,
+    pub(super) status: Status,
+    pub(super) because: Option<String>,
+    figures: Option<Figures>,
+    /// libc's whole over this one's.
+    ratio: Option<Estimate>,
+    times: Times,
+}
+
+impl Row {
+    /// All of a cell, the fastest whole first.
+    pub(super) fn all(measured: &Measured, seed: u64) -> Vec<Self> {
+        let cell = measured.cell;
+        let libc = measured.of(LIBC);
+        let row = |outcome: &Outcome| {
+            let Outcome { variant, status, because, times } = outcome.clone();
+            let ratio = libc.and_then(|libc| libc.times.whole.ratio(&times.whole).estimate(seed));
+            let figures = times.figures(cell.victim.core, seed);
+            Self { cell, variant, status, because, figures, ratio, times }
+        };
+        let mut rows: Vec<Self> = measured.outcomes.iter().map(row).collect();
+        let whole = |row: &Self| row.figures.map_or(f64::INFINITY, |f| f.whole.median);
+        rows.sort_by(|a, b| whole(a).total_cmp(&whole(b)));
+        rows
+    }
+
+    fn ns(&self, part: fn(&Figures) -> f64) -> Value {
+        Value::or_missing(self.figures.as_ref().map(part), Value::Ns)
+    }
+
+    /// A part that the cell doesn't have takes no place in a table.
+    fn ns_if(&self, has: bool, part: fn(&Figures) -> f64) -> Value {
+        if has { self.ns(part) } else { Value::Missing }
+    }
+
+    fn ratio(&self, end: fn(Estimate) -> f64) -> Value {
+        Value::or_missing(self.ratio.map(end), Value::Ratio)
+    }
+
+    fn samples(&self, part: fn(&Times) -> &Samples) -> Value {
+        match self.status {
+            Status::Ok => Value::Samples(part(&self.times).batches().to_vec()),
+            _ => Value::Missing,
+        }
+    }
+}
+
+pub(super) const CELLS: &[Column<Row>] = &[
+    data("operation", |r| Value::text(r.cell.operation)),
+    data("size_bytes", |r| Value::Bytes(r.cell.size_bytes)),
+    data("use_share", |r| Value::Share(r.cell.used.as_f64())),
+    only_shown("used", |r| Value::text(used(&r.cell))),
+    data("use_kind", |r| Value::text(r.cell.use_kind)),
+    data("delay_bytes", |r| Value::Bytes(r.cell.delay_bytes)),
+    data("victim_bytes", |r| Value::Bytes(r.cell.victim.bytes)),
+    only_shown("victim", |r| match r.cell.victim.bytes {
+        0 => Value::Missing,
+        bytes => Value::Bytes(bytes),
+    }),
+    data("victim_walk", |r| Value::text(r.cell.victim.walk)),
+    data("victim_core", |r| Value::text(r.cell.victim.core)),
+    data("retouch", |r| Value::Count(r.cell.victim.retouch.into())),
+    data("source", |r| Value::text(r.cell.source)),
+    data("page", |r| Value::text(r.cell.page)),
+    data("threads", |r| Value::Count(r.cell.threads as u64)),
+    shown("variant", "variant", |r| Value::text(&r.variant)),
+    shown("op_ns", "op", |r| r.ns(|f| f.op_ns)),
+    data("delay_ns", |r| r.ns(|f| f.delay_ns)),
+    data("use_ns", |r| r.ns(|f| f.use_ns)),
+    only_shown("use", |r| r.ns_if(r.cell.used != Share::NONE, |f| f.use_ns)),
+    data("use_baseline_ns", |r| r.ns(|f| f.use_baseline_ns)),
+    data("victim_ns", |r| r.ns(|f| f.victim_ns)),
+    data("victim_baseline_ns", |r| r.ns(|f| f.victim_baseline_ns)),
+    data("victim_excess_ns", |r| r.ns(|f| f.victim_excess_ns)),
+    only_shown("lost", |r| r.ns_if(r.cell.victim.bytes > 0, |f| f.victim_excess_ns)),
+    shown("whole_ns", "whole", |r| r.ns(|f| f.whole.median)),
+    data("whole_low_ns", |r| r.ns(|f| f.whole.low)),
+    data("whole_high_ns", |r| r.ns(|f| f.whole.high)),
+    shown("unattributed_ns", "rest", |r| r.ns(|f| f.unattributed_ns)),
+    data("against", |_| Value::text(LIBC)),
+    data("ratio", |r| r.ratio(|e| e.median)),
+    only_shown("libc", |r| match r.status {
+        Status::Ok => r.ratio(|e| e.median),
+        status => Value::text(status),
+    }),
+    data("ratio_low", |r| r.ratio(|e| e.low)),
+    data("ratio_high", |r| r.ratio(|e| e.high)),
+    data("status", |r| Value::text(r.status)),
+    data("because", |r| Value::or_missing(r.because.as_ref(), Value::text)),
+    data("samples", |r| Value::Count(r.times.whole.count() as u64)),
+    data("samples_ns", |r| r.samples(|t| &t.whole)),
+    data("op_samples_ns", |r| r.samples(|t| &t.op)),
+    data("delay_samples_ns", |r| r.samples(|t| &t.delay)),
+    data("use_samples_ns", |r| r.samples(|t| &t.used)),
+    data("use_baseline_samples_ns", |r| r.samples(|t| &t.use_baseline)),
+    data("victim_samples_ns", |r| r.samples(|t| &t.victim)),
+    data("victim_baseline_samples_ns", |r| r.samples(|t| &t.victim_baseline)),
+];
+
+impl Grouped for Row {
+    fn group(&self) -> String {
+        let Cell { use_kind, delay_bytes, victim, .. } = self.cell;
+        let used = if use_kind == UseKind::Read { "read" } else { "written" };
+        let mut text = format!("{}; {used}", soil(&self.cell));
+        match delay_bytes {
+            0 => text += " at once",
+            bytes => text += &format!(" after {} of traffic", Size(bytes)),
+        }
+        if victim != Victim::NONE {
+            text += &format!("; bystander {}, {} core", victim.walk, victim.core);
+        }
+        if victim.retouch > 1 {
+            text += &format!(", {} times", victim.retouch);
+        }
+        text
+    }
+
+    fn only_data(&self) -> bool {
+        self.status == Status::Unsupported
+    }
+}
+
+fn used(cell: &Cell) -> String {
+    if cell.used == Share::NONE { "-".into() } else { percent(cell.used.as_f64()) }
+}
+
+/// Whole percents, and tenths where that would be none.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+fn victim(cell: &Cell) -> String {
+    if cell.victim.bytes == 0 {
+        return "-".into();
+    }
+    let core = if cell.victim.core == Core::Other { ", other core" } else { "" };
+    let walk = cell.victim.walk.to_string();
+    format!("{} {}.{core}", Size(cell.victim.bytes).short(), &walk[..3])
+}
+
+impl Grouped for BreakEven {
+    fn group(&self) -> String {
+        format!("break-even, {}", soil(&self.line))
+    }
+}
+
+fn until(line: &BreakEven) -> Option<Crossing> {
+    match line.finding() {
+        Finding::Until(_, crossing, _) => Some(crossing),
+        _ => None,
+    }
+}
+
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::NonTemporal => "non-temporal",
+        Side::Temporal => "temporal",
+        Side::Neither => "no difference",
+    }
+}
+
+fn end(line: &BreakEven, last: bool) -> Option<Side> {
+    let point = if last { line.points.last() } else { line.points.first() };
+    point.map(|(_, duel)| duel.side())
+}
+
+pub(super) const BREAK_EVEN: &[Column<BreakEven>] = &[
+    data("operation", |l| Value::text(l.line.operation)),
+    data("size_bytes", |l| Value::Bytes(l.line.size_bytes)),
+    data("use_kind", |l| Value::text(l.line.use_kind)),
+    only_shown("used by", |l| Value::text(l.line.use_kind)),
+    shown("delay_bytes", "after", |l| Value::Bytes(l.line.delay_bytes)),
+    data("victim_bytes", |l| Value::Bytes(l.line.victim.bytes)),
+    only_shown("victim", |l| Value::text(victim(&l.line))),
+    data("victim_walk", |l| Value::text(l.line.victim.walk)),
+    data("victim_core", |l| Value::text(l.line.victim.core)),
+    data("retouch", |l| Value::Count(l.line.victim.retouch.into())),
+    data("source", |l| Value::text(l.line.source)),
+    data("page", |l| Value::text(l.line.page)),
+    data("threads", |l| Value::Count(l.line.threads as u64)),
+    data("until_share", |l| Value::or_missing(until(l), |c| Value::Share(c.share))),
+    data("until_share_low", |l| Value::or_missing(until(l), |c| Value::Share(c.low))),
+    data("until_share_high", |l| Value::or_missing(until(l), |c| Value::Share(c.high))),
+    data("wins_before", |l| Value::or_missing(end(l, false), |s| Value::text(side(s)))),
+    data("wins_beyond", |l| Value::or_missing(end(l, true), |s| Value::text(side(s)))),
+    shown("verdict", "verdict", |l| Value::text(words::clause(l))),
+    data("shares", |l| {
+        let shares = l.points.iter().map(|(share, _)| share.as_f64().to_string());
+        Value::Words(shares.collect())
+    }),
+    data("winners", |l| {
+        Value::Words(l.points.iter().map(|(_, d)| side(d.side()).into()).collect())
+    }),
+    data("ratios", |l| {
+        let ratios = l.points.iter().map(|(_, duel)| format!("{:.3}", duel.ratio.median));
+        Value::Words(ratios.collect())
+    }),
+];

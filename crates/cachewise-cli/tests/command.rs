@@ -144,7 +144,16 @@ fn verdict_says_what_to_try_next() {
 
 #[test]
 fn tables_fit_80_columns_and_hold_no_notes() {
-    for args in ["list", "machine", BENCH, "--help", "bench --help", "--size 4K --time 0"] {
+    for args in [
+        "list",
+        "machine",
+        BENCH,
+        TUNE,
+        "--help",
+        "bench --help",
+        "tune --help",
+        "--size 4K --time 0",
+    ] {
         let output = cachewise(args).assert().success();
         let stdout = String::from_utf8(output.get_output().stdout.clone()).unwrap();
         assert!(!stdout.is_empty());

@@ -179,7 +179,8 @@ impl fmt::Display for Error {
             Self::AnotherMachine(difference) => write!(
                 f,
                 "the profile was measured on another machine: {difference}; measure one here with \
-                 `cachewise tune -o FILE`, or take it nevertheless: CACHEWISE_PROFILE=any:FILE, in code Accept::AnyMachine"
+                 `cachewise tune -o FILE`, or take it nevertheless: CACHEWISE_PROFILE=any:FILE, in \
+                 code Accept::AnyMachine"
             ),
             Self::NotUnicode { variable } => {
                 write!(f, "the environment variable {variable} is not valid UTF-8; correct it")

@@ -53,8 +53,7 @@ fn profile(
     let output = args.output.as_deref().map(Output::new).transpose()?;
     let surveyed = survey(machine, args, &[], voice)?;
     let tuned = tune::tune(&surveyed.cells, setting, machine.last_level_bytes());
-    let profile =
-        tuned.fit.profile(env!("CARGO_PKG_VERSION"), setting.seed).map_err(Error::from)?;
+    let profile = tuned.fit.profile(env!("CARGO_PKG_VERSION"), setting.seed)?;
     let end = if surveyed.stopped { End::Stopped } else { End::Complete };
     if tuned.unclear > 0 {
         voice.warn(

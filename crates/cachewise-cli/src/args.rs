@@ -21,6 +21,7 @@ Examples:
   cachewise map copy --quick              the later use and the bystanders counted
   cachewise compare before.json after.json --fail-on worse:3%
   cachewise report result.json -o result.html
+  cachewise tune -o profile.toml          the policy for this machine, and its regret
   CACHEWISE_FORCE=clear_page=rep_stosq cachewise list
 ";
 
@@ -53,6 +54,14 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   cachewise report result.json -o result.html
   cachewise bench copy --format json | cachewise report - > result.html
+";
+
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  cachewise tune --quick                  what would be chosen, and the regret
+  cachewise tune -o profile.toml          then: CACHEWISE_PROFILE=profile.toml
+  cachewise tune --check profile.toml     does it still hold?
+  cachewise tune --glibc                  a GLIBC_TUNABLES line, if one is a gain
 ";
 
 const TEMPLATE: &str = "\
@@ -134,6 +143,12 @@ pub(crate) enum Command {
     /// A result of bench or map as one HTML page with pictures, which needs nothing else
     #[command(before_help = REPORT_EXAMPLES, help_template = TEMPLATE)]
     Report(Report),
+    /// Measures a policy for this machine and what it costs over the best in each case
+    #[command(before_help = TUNE_EXAMPLES, help_template = TEMPLATE)]
+    Tune(Tune),
+    /// For `tune --glibc`, which starts it under one setting after the other
+    #[command(hide = true)]
+    LibcTimes(LibcTimes),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -269,6 +284,40 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Tune {
+    /// Writes the profile there; CACHEWISE_PROFILE=FILE or the library's profile module loads it
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["check", "glibc"])]
+    pub(crate) output: Option<PathBuf>,
+    /// Measures anew and says whether this profile still holds
+    #[arg(long, value_name = "PROFILE", conflicts_with = "glibc")]
+    pub(crate) check: Option<PathBuf>,
+    /// Looks for libc's tunables that are a gain here, instead of a profile
+    #[arg(long)]
+    pub(crate) glibc: bool,
+    /// Sizes to measure, instead of 256 B to 16 MiB (quick: 1 KiB to 1 MiB)
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', conflicts_with = "glibc")]
+    pub(crate) size: Vec<Size>,
+    /// Fewer sizes and scenarios
+    #[arg(long)]
+    pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LibcTimes {
+    #[arg(value_enum)]
+    pub(crate) operation: Operation,
+    #[arg(long, value_delimiter = ',', required = true)]
+    pub(crate) size: Vec<Size>,
+    /// The whole step of a map cell instead of the operation alone
+    #[arg(long)]
+    pub(crate) whole: bool,
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Effort {
     /// Samples per variant and case, if the time suffices. Default: 30
     #[arg(long, default_value_t = 30, hide_default_value = true)]
@@ -295,6 +344,11 @@ impl Effort {
     /// For the whole map.
     pub(crate) fn of_map(&self, quick: bool) -> cachewise_measure::Effort {
         self.or_seconds(if quick { 45 } else { 1080 }, 4)
+    }
+
+    /// Four rounds in each of three batches or more: as many samples as half of them can be scored by.
+    pub(crate) fn of_tune(&self, quick: bool) -> cachewise_measure::Effort {
+        self.or_seconds(if quick { 60 } else { 900 }, 4)
     }
 
     fn or_seconds(&self, seconds: u64, rounds_min: usize) -> cachewise_measure::Effort {

@@ -22,6 +22,8 @@ pub(crate) enum Value {
     Share(f64),
     /// Low and high of a ratio.
     Interval(f64, f64),
+    /// Values with names, one level deeper.
+    Named(Vec<(&'static str, Value)>),
     /// Raw samples, batch by batch.
     Samples(Vec<Vec<f64>>),
 }
@@ -169,7 +171,10 @@ impl Value {
     }
 
     pub(crate) fn is_number(&self) -> bool {
-        !matches!(self, Self::Missing | Self::Flag(_) | Self::Text(_) | Self::Words(_))
+        !matches!(
+            self,
+            Self::Missing | Self::Flag(_) | Self::Text(_) | Self::Words(_) | Self::Named(_)
+        )
     }
 
     /// As people read it.
@@ -192,6 +197,11 @@ impl Value {
             }
             Self::Share(share) => format!("{:.0} %", share * 100.0),
             Self::Interval(low, high) => format!("{low:.2}-{high:.2}"),
+            Self::Named(values) => {
+                let each =
+                    values.iter().map(|(key, value)| format!("{key} {}", value.for_people()));
+                each.collect::<Vec<_>>().join(", ")
+            }
             Self::Samples(samples) => samples.iter().map(Vec::len).sum::<usize>().to_string(),
         }
     }

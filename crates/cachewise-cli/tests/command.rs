@@ -144,7 +144,16 @@ fn verdict_says_what_to_try_next() {
 
 #[test]
 fn tables_fit_80_columns_and_hold_no_notes() {
-    for args in ["list", "machine", BENCH, "--help", "bench --help", "--size 4K --time 0"] {
+    for args in [
+        "list",
+        "machine",
+        BENCH,
+        TUNE,
+        "--help",
+        "bench --help",
+        "tune --help",
+        "--size 4K --time 0",
+    ] {
         let output = cachewise(args).assert().success();
         let stdout = String::from_utf8(output.get_output().stdout.clone()).unwrap();
         assert!(!stdout.is_empty());
@@ -424,5 +433,109 @@ fn output_arguments_go_on_either_side_of_a_subcommand() {
 fn the_quick_verdicts_arguments_before_a_subcommand_are_refused() {
     for args in ["--size 4K list", "--seed 3 bench copy"] {
         cachewise(args).assert().code(2).stdout("").stderr(contains("belongs behind"));
+    }
+}
+
+/// The least that is measured, at one size: no figure of it is looked at.
+const TUNE: &str = "tune --quick --size 4K --samples 12 --time 0";
+
+struct TemporaryFile(std::path::PathBuf);
+
+impl TemporaryFile {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("cachewise-{}-{name}", std::process::id())))
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Measured once: what it wrote is loaded, checked, changed and refused.
+#[test]
+fn a_profile_is_written_loaded_checked_and_refused_elsewhere() {
+    let file = TemporaryFile::new("profile.toml");
+    let value = json(&format!("{TUNE} -o {}", file.path()));
+    assert_eq!(value["command"], "tune");
+    has_fields(&value["profile"], "schema_version tool_version seed date");
+    has_fields(&value["profile"]["machine"], "vendor brand family l2_bytes features");
+    assert!(value["profile"]["variants"].is_object() && value["profile"]["thresholds"].is_object());
+    has_fields(&value["regret"], "held_out unclear cells median p95 worst worst_cell");
+    let rivals = list(&value, "rivals");
+    for name in ["always libc", "always temporal", "always non-temporal", "library untuned"] {
+        assert!(rivals.iter().any(|rival| rival["policy"] == name), "{name}");
+    }
+    rivals.iter().for_each(|rival| has_fields(rival, "cells median p95 worst worst_cell"));
+    let choices = list(&value, "choices");
+    assert_eq!(choices.len(), 8 + 6);
+    for choice in choices {
+        has_fields(choice, "name part chosen default verdict saving saving_low saving_high cells");
+        let named = match choice["part"].as_str().unwrap() {
+            "variant" => &value["profile"]["variants"],
+            _ => &value["profile"]["thresholds"],
+        };
+        let is_named = named.get(choice["name"].as_str().unwrap()).is_some();
+        assert_eq!(is_named, choice["verdict"] == "better", "{choice}");
+    }
+
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    for part in ["schema_version = 1", "[machine]", "[variants]", "[thresholds]", "[evidence]"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let loaded = cachewise("list --format json").env("CACHEWISE_PROFILE", file.path()).assert();
+    let loaded: Value = serde_json::from_slice(&loaded.success().get_output().stdout).unwrap();
+    for slot in list(&loaded, "slots") {
+        let named = value["profile"]["variants"].get(slot["slot"].as_str().unwrap());
+        assert_eq!(slot["decided_by"] == "profile", named.is_some(), "{slot}");
+    }
+
+    let check = format!("{TUNE} --check {}", file.path());
+    let checked = json(&check);
+    assert_eq!(list(&checked, "checks").len(), 8 + 6);
+    for row in list(&checked, "checks") {
+        has_fields(row, "name part then now standing saving saving_low saving_high");
+    }
+
+    std::fs::write(file.path(), text.replace("family = ", "family = 9")).unwrap();
+    for args in ["list", &check] {
+        let mut command = cachewise(args);
+        if args == "list" {
+            command.env("CACHEWISE_PROFILE", file.path());
+        }
+        let refused = command.assert().code(2).stdout("");
+        refused.stderr(contains("another machine").and(contains("family")));
+    }
+    cachewise("list").env("CACHEWISE_PROFILE", format!("any:{}", file.path())).assert().success();
+}
+
+#[test]
+fn profiles_that_cannot_be_read_or_written_are_errors_before_or_after_measuring() {
+    cachewise("tune --check /no/such/profile")
+        .assert()
+        .code(2)
+        .stdout("")
+        .stderr(contains("/no/such/profile"));
+    let output = format!("{TUNE} -o /no/such/folder/profile.toml");
+    cachewise(&output).assert().code(2).stdout("").stderr(contains("/no/such/folder"));
+    for args in ["tune --glibc -o x", "tune --check x -o y", "tune --check x --glibc"] {
+        cachewise(args).assert().code(2).stdout("").stderr(contains("cannot be used with"));
+    }
+}
+
+/// The process that `tune --glibc` starts under each setting.
+#[test]
+fn times_of_libc_are_one_per_size_or_two_of_the_whole() {
+    let times = json("libc-times copy --size 1K,4K --quiet");
+    assert_eq!(list(&times, "times").len(), 2);
+    let times = json("libc-times clear --size 4K --whole --quiet");
+    assert_eq!(list(&times, "times").len(), 2);
+    for time in list(&times, "times") {
+        assert!(time["ns"].as_f64().unwrap() > 0.0);
     }
 }

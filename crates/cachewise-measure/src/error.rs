@@ -64,6 +64,8 @@ pub enum Error {
         /// What the loader said.
         source: libloading::Error,
     },
+    /// A process that was to measure under another setting could not.
+    Child(std::io::Error),
     /// A thread of the measurement ended early.
     Thread,
     /// The user wants no more.
@@ -110,6 +112,10 @@ impl fmt::Display for Error {
                 f,
                 "cannot load peer \"{given}\": {source}; give a path with a slash, or a library \
                  that the loader finds"
+            ),
+            Self::Child(source) => write!(
+                f,
+                "a process under another setting gave no times: {source}; see what it said above"
             ),
             Self::Thread => f.write_str("a measuring thread ended early; run it again"),
             Self::Stopped => f.write_str("stopped"),

@@ -44,6 +44,7 @@ mod rng;
 mod rounds;
 mod runner;
 pub mod stats;
+pub mod tune;
 pub mod verdict;
 mod walk;
 mod words;

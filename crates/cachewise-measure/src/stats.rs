@@ -129,7 +129,7 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
 }
 
 /// The nearest rank of sorted values.
-fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     sorted.get((share * last as f64).round() as usize).copied()
 }

@@ -115,7 +115,7 @@ fn best<'a>(choices: impl Iterator<Item = &'a Choice<'a>>) -> Option<&'a Choice<
 
 /// Sizes are separate measurements, so their intervals are combined as independent ones: by the
 /// root of the sum of squares of the distances, in logarithms.
-fn geometric_mean(ratios: &[Samples], seed: u64) -> Option<Estimate> {
+pub(crate) fn geometric_mean(ratios: &[Samples], seed: u64) -> Option<Estimate> {
     let estimates: Vec<Estimate> =
         ratios.iter().map(|ratio| ratio.estimate(seed)).collect::<Option<_>>()?;
     let count = estimates.len() as f64;

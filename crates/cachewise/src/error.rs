@@ -1,10 +1,12 @@
-//! What can go wrong when a variant or a threshold is chosen, and what to do about it.
+//! What can go wrong when a variant, a threshold or a profile is chosen, and what to do about it.
 //!
 //! Copying itself has no error here: lengths that disagree are the caller's bug, as in
 //! `copy_from_slice`. Errors carry the rejected word in a fixed buffer, so that they need no
 //! allocator and can be returned from a kernel.
 
 use crate::cpu::Missing;
+use crate::policy::Gate;
+use crate::profile::{Difference, Problem};
 use crate::switch::Slot;
 use crate::variant::{self, Operation, Variant};
 use core::fmt;
@@ -61,8 +63,28 @@ pub enum Error {
         /// The text that was given.
         text: Word,
     },
-    /// `CACHEWISE_PROFILE` is set, and this version cannot read profiles.
-    ProfileUnsupported,
+    /// No gate has this name.
+    UnknownGate {
+        /// The name that was given.
+        name: Word,
+    },
+    /// A profile cannot be read.
+    #[cfg(feature = "std")]
+    ProfileUnreadable {
+        /// The file.
+        path: Word,
+        /// What the system said.
+        because: std::io::ErrorKind,
+    },
+    /// A line of a profile is wrong, or asks for what is not here.
+    Profile {
+        /// The line, from 1 on; 0 where no line is to blame.
+        line: u32,
+        /// What is wrong.
+        because: Problem,
+    },
+    /// The profile was measured on another machine.
+    AnotherMachine(Difference),
     /// An environment variable is not UTF-8.
     NotUnicode {
         /// The variable's name.
@@ -142,8 +164,23 @@ impl fmt::Display for Error {
                 "threshold \"{text}\" is not a size; write bytes, a number with K, M or G, \
                  \"off\" or \"always\""
             ),
-            Self::ProfileUnsupported => f.write_str(
-                "CACHEWISE_PROFILE is set, but this version cannot read profiles; unset it",
+            Self::UnknownGate { name } => {
+                write!(f, "no threshold is named \"{name}\"; thresholds: ")?;
+                list(f, Gate::ALL.iter().map(|g| g.name()))
+            }
+            #[cfg(feature = "std")]
+            Self::ProfileUnreadable { path, because } => write!(
+                f,
+                "cannot read the profile \"{path}\": {because}; name a file that `cachewise tune \
+                 -o FILE` wrote"
+            ),
+            Self::Profile { line: 0, because } => write!(f, "profile: {because}"),
+            Self::Profile { line, because } => write!(f, "profile, line {line}: {because}"),
+            Self::AnotherMachine(difference) => write!(
+                f,
+                "the profile was measured on another machine: {difference}; measure one here with \
+                 `cachewise tune -o FILE`, or take it nevertheless: CACHEWISE_PROFILE=any:FILE, in \
+                 code Accept::AnyMachine"
             ),
             Self::NotUnicode { variable } => {
                 write!(f, "the environment variable {variable} is not valid UTF-8; correct it")
@@ -158,7 +195,10 @@ fn names(keep: impl Fn(&Variant) -> bool) -> impl Iterator<Item = &'static str> 
     variant::all().iter().filter(move |v| v.unavailable().is_none() && keep(v)).map(|v| v.name())
 }
 
-fn list(f: &mut fmt::Formatter<'_>, words: impl Iterator<Item = &'static str>) -> fmt::Result {
+pub(crate) fn list(
+    f: &mut fmt::Formatter<'_>,
+    words: impl Iterator<Item = &'static str>,
+) -> fmt::Result {
     for (i, word) in words.enumerate() {
         if i > 0 {
             f.write_str(", ")?;
@@ -180,18 +220,34 @@ impl Word {
     const CAPACITY: usize = 40;
 
     pub(crate) fn new(text: &str) -> Self {
-        let mut len = text.len().min(Self::CAPACITY);
-        while !text.is_char_boundary(len) {
-            len -= 1;
-        }
-        let mut bytes = [0; Self::CAPACITY];
-        bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
-        Self { bytes, len: len as u8, cut: len < text.len() }
+        Self::of(text)
+    }
+
+    /// The word that a value writes.
+    pub(crate) fn of(value: impl fmt::Display) -> Self {
+        let mut word = Self { bytes: [0; Self::CAPACITY], len: 0, cut: false };
+        // An error would mean that the value itself fails to write: what it wrote is kept.
+        let _ = fmt::Write::write_fmt(&mut word, format_args!("{value}"));
+        word
     }
 
     /// The word, without the part that was cut off.
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or("")
+    }
+}
+
+impl fmt::Write for Word {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let used = usize::from(self.len);
+        let mut len = if self.cut { 0 } else { text.len().min(Self::CAPACITY - used) };
+        while !text.is_char_boundary(len) {
+            len -= 1;
+        }
+        self.bytes[used..used + len].copy_from_slice(&text.as_bytes()[..len]);
+        self.len += len as u8;
+        self.cut |= len < text.len();
+        Ok(())
     }
 }
 

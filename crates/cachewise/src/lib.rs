@@ -35,7 +35,7 @@
 //! use cachewise::switch::{self, Slot};
 //!
 //! # #[cfg(feature = "std")]
-//! cachewise::init()?; // CACHEWISE_FORCE, CACHEWISE_DISABLE, CACHEWISE_NT_THRESHOLD
+//! cachewise::init()?; // CACHEWISE_FORCE, _DISABLE, _NT_THRESHOLD, _PROFILE
 //! if let Err(error) = switch::set_by_name(Slot::ClearPage, "rep_stosq") {
 //!     println!("{error}"); // Not on this CPU; the message lists what is.
 //! }
@@ -62,6 +62,7 @@
 //!   pointers as `_raw`.
 //! - `fallible`: copies whose memory may not be there, exact to the byte (where there is assembly).
 //! - [`policy`]: from what size a call goes around the cache. [`switch`]: which variant serves it.
+//! - [`profile`]: both as `cachewise tune` measured them, from a file.
 //! - [`variant`]: the registry of all implementations. [`cpu`]: what this machine has.
 //!
 //! # Systems
@@ -101,6 +102,7 @@ if_assembly! {
 }
 pub mod page;
 pub mod policy;
+pub mod profile;
 mod run;
 pub mod switch;
 pub mod variant;

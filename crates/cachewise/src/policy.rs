@@ -90,7 +90,20 @@ impl Gate {
         }
     }
 
-    const fn is_auto(self) -> bool {
+    /// The gate with this name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownGate`], whose message lists the gates.
+    pub fn from_name(name: &str) -> Result<Self, Error> {
+        Self::ALL
+            .into_iter()
+            .find(|gate| gate.name() == name)
+            .ok_or_else(|| Error::UnknownGate { name: Word::new(name) })
+    }
+
+    /// Whether it is one of the `_auto` calls, of which nothing is known but the size.
+    pub const fn is_auto(self) -> bool {
         matches!(self, Self::ClearAuto | Self::CopyAuto)
     }
 }
@@ -172,6 +185,23 @@ pub fn set_threshold(gate: Gate, threshold: Threshold) {
 pub fn reset_threshold(gate: Gate) {
     BYTES[gate as usize].store(UNDECIDED, Relaxed);
     DECIDED_BY[gate as usize].store(DecidedBy::Default as u8, Relaxed);
+}
+
+/// A threshold for each gate, or none.
+pub(crate) type Thresholds = [Option<Threshold>; Gate::ALL.len()];
+
+/// Sets the thresholds wherever neither the environment nor a call has decided; a gate without one
+/// goes back to the library's own choice there.
+pub(crate) fn set_by_profile(thresholds: &Thresholds) {
+    for (gate, threshold) in Gate::ALL.into_iter().zip(thresholds) {
+        if DecidedBy::from_u8(DECIDED_BY[gate as usize].load(Relaxed)).outranks_profile() {
+            continue;
+        }
+        match threshold {
+            Some(threshold) => store(gate, *threshold, DecidedBy::Profile),
+            None => reset_threshold(gate),
+        }
+    }
 }
 
 #[cfg(feature = "std")]

@@ -10,8 +10,9 @@
 //!    asked on the first call through any slot. Without `std` it is not asked until [`detect`] is
 //!    called: until then only general registers and the features the build requires are used, so
 //!    that a kernel can copy before it has set up its vector unit (seeds row M4).
-//! 2. *Environment*, when [`init`](crate::init) is called (feature `std`).
-//! 3. *Api*: [`set`].
+//! 2. *Profile*: what was measured on this machine ([`profile`](crate::profile)).
+//! 3. *Environment*, when [`init`](crate::init) is called (feature `std`).
+//! 4. *Api*: [`set`].
 
 use crate::arch::{self, Outcome, Returned};
 use crate::cpu::{Cpu, Features, Geometry, Reader};
@@ -141,6 +142,8 @@ pub enum DecidedBy {
     Default,
     /// The size of this machine's caches.
     CacheGeometry,
+    /// A [`Profile`](crate::profile::Profile) that was measured on this machine.
+    Profile,
     /// An environment variable, read by [`init`](crate::init).
     Environment,
     /// A call.
@@ -149,10 +152,17 @@ pub enum DecidedBy {
 
 impl DecidedBy {
     pub(crate) fn from_u8(value: u8) -> Self {
-        [Self::Default, Self::CacheGeometry, Self::Environment]
+        [Self::Default, Self::CacheGeometry, Self::Profile, Self::Environment]
             .into_iter()
             .find(|by| *by as u8 == value)
             .unwrap_or(Self::Api)
+    }
+}
+
+impl DecidedBy {
+    /// Whether a profile may not change what this one decided.
+    pub(crate) fn outranks_profile(self) -> bool {
+        self as u8 > Self::Profile as u8
     }
 }
 
@@ -161,6 +171,7 @@ impl fmt::Display for DecidedBy {
         f.pad(match self {
             Self::Default => "default",
             Self::CacheGeometry => "cache geometry",
+            Self::Profile => "profile",
             Self::Environment => "environment",
             Self::Api => "api",
         })
@@ -351,7 +362,35 @@ pub fn reset(slot: Slot) {
     cell(slot).store(slot, preferred(slot), DecidedBy::Default);
 }
 
-fn check(slot: Slot, variant: &'static Variant, disabled: Disabled) -> Result<(), Error> {
+/// What serves the slot's calls below its threshold, for a `_nontemporal` slot: the preferred
+/// variant that stores ordinarily and each byte once.
+pub fn get_below_threshold(slot: Slot) -> &'static Variant {
+    get(slot);
+    serving_below_threshold(slot)
+}
+
+/// A variant for each slot, or none.
+pub(crate) type Choices = [Option<&'static Variant>; Slot::ALL.len()];
+
+/// Lets the variants, which have been [checked](check), serve wherever neither the environment nor
+/// a call has decided; a slot without one goes back to the library's own choice there.
+pub(crate) fn set_by_profile(choices: &Choices) {
+    for (slot, choice) in Slot::ALL.into_iter().zip(choices) {
+        if DecidedBy::from_u8(cell(slot).decided_by.load(Relaxed)).outranks_profile() {
+            continue;
+        }
+        match choice {
+            Some(variant) => cell(slot).store(slot, variant, DecidedBy::Profile),
+            None => reset(slot),
+        }
+    }
+}
+
+pub(crate) fn check(
+    slot: Slot,
+    variant: &'static Variant,
+    disabled: Disabled,
+) -> Result<(), Error> {
     if variant.operation() != slot.operation() {
         Err(Error::WrongOperation { variant, wanted: slot.operation() })
     } else if !slot.keeps_promise(variant) {
@@ -475,20 +514,20 @@ fn with_source_prefetch(variant: &'static Variant) -> &'static Variant {
 }
 
 /// What `CACHEWISE_DISABLE` has taken away.
-mod disabled {
+pub(crate) mod disabled {
     use super::*;
 
     static FEATURES: AtomicU64 = AtomicU64::new(0);
     static ROWS: AtomicU64 = AtomicU64::new(0);
 
     #[derive(Clone, Copy)]
-    pub(super) struct Disabled {
+    pub(crate) struct Disabled {
         features: Features,
         rows: u64,
     }
 
     impl Disabled {
-        pub(super) fn load() -> Self {
+        pub(crate) fn load() -> Self {
             let features = Features::from_bits(FEATURES.load(Relaxed));
             Self { features, rows: ROWS.load(Relaxed) }
         }
@@ -532,7 +571,7 @@ mod disabled {
 #[cfg(feature = "std")]
 pub(crate) struct Plan {
     disabled: disabled::Disabled,
-    forced: [Option<&'static Variant>; Slot::ALL.len()],
+    forced: Choices,
 }
 
 #[cfg(feature = "std")]
@@ -550,6 +589,10 @@ impl Plan {
             forced[slot as usize] = Some(variant);
         }
         Ok(Self { disabled, forced })
+    }
+
+    pub(crate) fn disabled(&self) -> Disabled {
+        self.disabled
     }
 
     pub(crate) fn apply(&self) {

@@ -258,7 +258,9 @@ fn environment() {}
 mod environment {
     use super::common::this_binary;
     use super::*;
+    use cachewise::profile::{Fingerprint, Profile};
     use std::ffi::OsStr;
+    use std::sync::atomic::AtomicUsize;
 
     /// Set for the child: it prints what holds after `init`.
     const CHILD: &str = "CACHEWISE_TEST_CHILD";
@@ -455,10 +457,116 @@ mod environment {
         }
     }
 
+    /// A profile that names the last candidate for every slot and a threshold of its own for every
+    /// gate, in a file that goes when this is dropped.
+    struct ProfileFile(std::path::PathBuf);
+
+    impl ProfileFile {
+        fn new(change: impl Fn(String) -> String) -> Self {
+            static COUNT: AtomicUsize = AtomicUsize::new(0);
+            let mut profile = Profile::new(Fingerprint::detect(), "test", 1, "2026-11-30");
+            for slot in Slot::ALL {
+                profile.set_variant(slot, last(slot)).expect("the slot accepts it");
+            }
+            for gate in Gate::ALL {
+                profile.set_threshold(gate, Threshold::Bytes(1000 + gate as usize));
+            }
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("cachewise-test-{}-{count}.toml", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::write(&path, change(profile.to_string())).expect("the file can be written");
+            Self(path)
+        }
+
+        fn path(&self) -> &str {
+            self.0.to_str().expect("a path in UTF-8")
+        }
+    }
+
+    impl Drop for ProfileFile {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn last(slot: Slot) -> &'static Variant {
+        candidates(slot).last().expect("something can serve")
+    }
+
     #[test]
-    fn a_profile_is_refused_rather_than_ignored() {
-        let report = run(&[("CACHEWISE_PROFILE", "/some/file")]);
-        assert!(report.error.is_some_and(|error| error.contains("CACHEWISE_PROFILE")));
+    fn a_profile_serves_each_slot_and_gate() {
+        let file = ProfileFile::new(|text| text);
+        let report = run(&[("CACHEWISE_PROFILE", file.path())]).accepted();
+        for slot in Slot::ALL {
+            report.has(&format!("{slot}={} (by profile)", last(slot).name()));
+        }
+        for gate in Gate::ALL {
+            report.has(&format!("{} {} B (profile)", gate.name(), 1000 + gate as usize));
+        }
+    }
+
+    #[test]
+    fn what_is_forced_stands_above_the_profile() {
+        let file = ProfileFile::new(|text| text);
+        let first = candidates(Slot::Copy).next().expect("something can serve");
+        let force = format!("copy={}", first.name());
+        let report = run(&[
+            ("CACHEWISE_PROFILE", file.path()),
+            ("CACHEWISE_FORCE", &force),
+            ("CACHEWISE_NT_THRESHOLD", "off"),
+        ]);
+        let report = report.accepted();
+        report.has(&format!("copy={} (by environment)", first.name()));
+        report.has(&format!("clear={} (by profile)", last(Slot::Clear).name()));
+        for gate in Gate::ALL {
+            report.has(&format!("{} off (environment)", gate.name()));
+        }
+    }
+
+    #[test]
+    fn another_machines_profile_is_refused_unless_told() {
+        let file = ProfileFile::new(|text| text.replace("family = ", "family = 9"));
+        let report = run(&[("CACHEWISE_PROFILE", file.path())]);
+        let error = report.error.expect("it must be refused");
+        for word in ["another machine", "family is \"9", "CACHEWISE_PROFILE=any:", "tune -o"] {
+            assert!(error.contains(word), "{error}");
+        }
+        assert_eq!(report.lines, run::<&str>(&[]).lines);
+
+        let report = run(&[("CACHEWISE_PROFILE", format!("any:{}", file.path()))]).accepted();
+        report.has(&format!("clear={} (by profile)", last(Slot::Clear).name()));
+    }
+
+    #[test]
+    fn a_wrong_profile_is_an_error_and_changes_nothing() {
+        let unchanged = run::<&str>(&[]).lines;
+        let file = ProfileFile::new(|text| format!("{text}[evidence]\nx = 1.5\n"));
+        let last_line = std::fs::read_to_string(&file.0).expect("it is there").lines().count();
+        for (path, says) in [
+            (file.path(), &*format!("line {last_line}: \"1.5\"")),
+            ("/no/such/profile", "\"/no/such/profile\": entity not found"),
+            ("any:/no/such/profile", "\"/no/such/profile\""),
+            ("/dev/null", "schema_version = 1"),
+            ("/dev/zero", "invalid data"),
+        ] {
+            let report = run(&[("CACHEWISE_PROFILE", path)]);
+            let error = report.error.expect("it must be refused");
+            assert!(error.contains(says), "{path}: {error}");
+            assert_eq!(report.lines, unchanged, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_profile_cannot_name_what_is_disabled() {
+        let file = ProfileFile::new(|text| text);
+        let disabled = candidates(Slot::Clear).find(|v| v.recoverable() && *v == last(Slot::Clear));
+        let Some(variant) = disabled else {
+            say!("cannot run here: the last candidate for clear cannot be disabled alone");
+            return;
+        };
+        let variables = [("CACHEWISE_PROFILE", file.path()), ("CACHEWISE_DISABLE", variant.name())];
+        let error = run(&variables).error.expect("it must be refused");
+        assert!(error.contains("disabled") && error.contains("line "), "{error}");
     }
 
     #[cfg(unix)]

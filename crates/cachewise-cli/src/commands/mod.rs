@@ -6,6 +6,7 @@ mod list;
 mod machine;
 pub(crate) mod map;
 mod report;
+mod tune;
 mod verdict;
 
 use crate::args::{Args, Command};
@@ -55,6 +56,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice)?,
         Some(Command::Map(map)) => map::run(&machine, map, &mut voice)?,
         Some(Command::Compare(compare)) => compare::run(&machine, compare, &mut voice)?,
+        Some(Command::Tune(tune)) => tune::run(&machine, tune, &mut voice)?,
+        Some(Command::LibcTimes(times)) => tune::libc_times(&machine, times)?,
         // A page is no record.
         Some(Command::Report(page)) => return report::run(page),
     };

@@ -95,6 +95,7 @@ impl Serialize for Value {
             Self::Ns(number) | Self::GbPerS(number) | Self::Ratio(number) | Self::Share(number) => {
                 to.serialize_f64(rounded(*number))
             }
+            Self::Named(values) => to.collect_map(values.iter().map(|(key, value)| (key, value))),
             Self::Interval(low, high) => [rounded(*low), rounded(*high)].serialize(to),
             // Thousands of numbers: not each in a line of its own.
             Self::Samples(batches) => {

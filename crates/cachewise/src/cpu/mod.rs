@@ -129,7 +129,7 @@ impl fmt::Display for Missing {
 
 /// Up to `N` printable ASCII bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Text<const N: usize> {
+pub(crate) struct Text<const N: usize> {
     bytes: [u8; N],
     len_bytes: usize,
 }
@@ -137,7 +137,7 @@ struct Text<const N: usize> {
 impl<const N: usize> Text<N> {
     /// Takes what stands before the first NUL, without surrounding spaces. A forged brand string
     /// may hold anything, so what is not printable ASCII becomes `?`.
-    fn new(raw: [u8; N]) -> Self {
+    pub(crate) fn new(raw: [u8; N]) -> Self {
         let end = raw.iter().position(|&byte| byte == 0).unwrap_or(N);
         let mut bytes = [0; N];
         let mut len_bytes = 0;
@@ -148,7 +148,7 @@ impl<const N: usize> Text<N> {
         Self { bytes, len_bytes }
     }
 
-    fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[..self.len_bytes]).unwrap_or("")
     }
 }

@@ -37,7 +37,10 @@ pub fn init() -> Result<(), Error> {
     let threshold = threshold.map(|text| text.trim().parse::<Threshold>()).transpose()?;
 
     Plan::parse(&disable, &force)?.apply();
-    arch::LINE_BYTES.store(Geometry::system().line_min().value, Ordering::Relaxed);
+    if cfg!(cachewise_armv7) {
+        // Elsewhere no routine goes line by line.
+        arch::LINE_BYTES.store(Geometry::system().line_min().value, Ordering::Relaxed);
+    }
     if let Some(threshold) = threshold {
         policy::set_all(threshold, switch::DecidedBy::Environment);
     }

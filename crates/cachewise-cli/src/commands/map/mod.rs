@@ -19,6 +19,7 @@ use cachewise_measure::map::{
     self, Axes, Axis, Cell, Core, Measured, Progress, Status, Survey, UseKind, Walk,
 };
 use cachewise_measure::{Contestant, Error, Machine, Page, Temperature};
+pub(crate) use rows::CELLS;
 use rows::Row;
 use std::time::{Duration, Instant};
 

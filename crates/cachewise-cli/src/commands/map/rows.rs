@@ -1,7 +1,7 @@
 //! The columns of `map`'s lists.
 
 use super::{soil, words};
-use crate::record::{Column, Grouped, Value, data, only_shown, shown};
+use crate::record::{Column, Grouped, Value, data, identifying, only_shown, shown};
 use crate::size::Size;
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::map::{
@@ -11,7 +11,7 @@ use cachewise_measure::map::{
 use cachewise_measure::stats::{Estimate, Samples};
 
 /// One contender in one cell.
-pub(super) struct Row {
+pub(crate) struct Row {
     pub(super) cell: Cell,
     pub(super) variant: String,
     pub(super) status: Status,
@@ -76,25 +76,25 @@ impl Row {
     }
 }
 
-pub(super) const CELLS: &[Column<Row>] = &[
-    data("operation", |r| Value::text(r.cell.operation)),
-    data("size_bytes", |r| Value::Bytes(r.cell.size_bytes)),
-    data("use_share", |r| Value::Share(r.cell.used.as_f64())),
+pub(crate) const CELLS: &[Column<Row>] = &[
+    identifying(data("operation", |r| Value::text(r.cell.operation))),
+    identifying(data("size_bytes", |r| Value::Bytes(r.cell.size_bytes))),
+    identifying(data("use_share", |r| Value::Share(r.cell.used.as_f64()))),
     only_shown("used", |r| Value::text(used(&r.cell))),
-    data("use_kind", |r| Value::text(r.cell.use_kind)),
-    data("delay_bytes", |r| Value::Bytes(r.cell.delay_bytes)),
-    data("victim_bytes", |r| Value::Bytes(r.cell.victim.bytes)),
+    identifying(data("use_kind", |r| Value::text(r.cell.use_kind))),
+    identifying(data("delay_bytes", |r| Value::Bytes(r.cell.delay_bytes))),
+    identifying(data("victim_bytes", |r| Value::Bytes(r.cell.victim.bytes))),
     only_shown("victim", |r| match r.cell.victim.bytes {
         0 => Value::Missing,
         bytes => Value::Bytes(bytes),
     }),
-    data("victim_walk", |r| Value::text(r.cell.victim.walk)),
-    data("victim_core", |r| Value::text(r.cell.victim.core)),
-    data("retouch", |r| Value::Count(r.cell.victim.retouch.into())),
-    data("source", |r| Value::text(r.cell.source)),
-    data("page", |r| Value::text(r.cell.page)),
-    data("threads", |r| Value::Count(r.cell.threads as u64)),
-    shown("variant", "variant", |r| Value::text(&r.variant)),
+    identifying(data("victim_walk", |r| Value::text(r.cell.victim.walk))),
+    identifying(data("victim_core", |r| Value::text(r.cell.victim.core))),
+    identifying(data("retouch", |r| Value::Count(r.cell.victim.retouch.into()))),
+    identifying(data("source", |r| Value::text(r.cell.source))),
+    identifying(data("page", |r| Value::text(r.cell.page))),
+    identifying(data("threads", |r| Value::Count(r.cell.threads as u64))),
+    identifying(shown("variant", "variant", |r| Value::text(&r.variant))),
     shown("op_ns", "op", |r| r.ns(|f| f.op_ns)),
     data("delay_ns", |r| r.ns(|f| f.delay_ns)),
     data("use_ns", |r| r.ns(|f| f.use_ns)),

@@ -194,7 +194,7 @@ impl Profile {
     ///
     /// # Errors
     ///
-    /// As [`switch::set`](crate::switch::set).
+    /// As [`switch::set`].
     pub fn set_variant(&mut self, slot: Slot, variant: &'static Variant) -> Result<(), Error> {
         switch::check(slot, variant, Disabled::load())?;
         self.variants[slot as usize] = Some(Named { line: 0, variant: Ok(variant) });

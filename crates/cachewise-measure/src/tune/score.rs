@@ -6,9 +6,9 @@
 //! enough bystander would make any policy look good.
 //!
 //! Cells are not measured equally well: next to a bystander of 10 µs, an operation of 100 ns
-//! drowns in the bystander's noise. So a cell counts by the inverse square of its noise, and the
-//! regret leaves out those whose noise is a quarter of the operation-related time or more. Noise is
-//! a cell's, not a contender's, so no rule gains by it.
+//! drowns in the bystander's noise. So a cell whose noise is a quarter of the operation-related
+//! time or more counts less, by the inverse square, and the regret leaves it out. Noise is a cell's,
+//! not a contender's, so no rule gains by it.
 //!
 //! A choice is made on one half of the samples and scored on the other, so that luck which made a
 //! contender look good does not also make it score well (case 14).
@@ -63,14 +63,13 @@ fn noise(cell: &Measured) -> Option<f64> {
 /// Any will do: the noise is no figure that is shown.
 const SEED: u64 = 0;
 
-/// Below this all cells are measured equally well.
-const NOISE_MIN: f64 = 0.05;
-/// From this on a cell says nothing of a rule's regret.
+/// Below this cells count alike, since a decision is about all of them and not about the one that
+/// was measured best; from this on a cell counts less, and says nothing of a rule's regret.
 const NOISE_MAX: f64 = 0.25;
 
 /// How much a cell counts.
 fn weight(cell: &Measured) -> Option<f64> {
-    Some(noise(cell)?.max(NOISE_MIN).powi(-2))
+    Some(noise(cell)?.max(NOISE_MAX).powi(-2))
 }
 
 /// The weights of cells, which don't depend on the rule.

@@ -296,7 +296,7 @@ fn a_noisy_cell_does_not_outvote_the_others() {
     let mut cells: Vec<Measured> = grid(Operation::Copy)
         .into_iter()
         .map(|cell| {
-            measured(cell, 0.01, 0.0, |name, _| if name == default.name() { 95.0 } else { 100.0 })
+            measured(cell, 0.01, 0.0, |name, _| if name == default.name() { 75.0 } else { 100.0 })
         })
         .collect();
     cells[0] = measured(cells[0].cell, 0.9, 0.0, |name, _| match name == other.name() {

@@ -4,7 +4,7 @@
 //! named fields. A column has a key (JSON, CSV) and perhaps a title (tables); without a title it is
 //! only for machines. A value knows its unit and so how it is written for people.
 
-use crate::size::Size;
+use crate::size::Bytes;
 
 pub(crate) const SCHEMA_VERSION: u64 = 1;
 
@@ -15,7 +15,7 @@ pub(crate) enum Value {
     Count(u64),
     Text(String),
     Words(Vec<String>),
-    Bytes(usize),
+    Bytes(u64),
     Ns(f64),
     GbPerS(f64),
     Ratio(f64),
@@ -166,6 +166,10 @@ impl Value {
         Self::Text(text.to_string())
     }
 
+    pub(crate) fn bytes(bytes: usize) -> Self {
+        Self::Bytes(bytes as u64)
+    }
+
     pub(crate) fn or_missing<T>(value: Option<T>, make: impl FnOnce(T) -> Self) -> Self {
         value.map_or(Self::Missing, make)
     }
@@ -187,7 +191,7 @@ impl Value {
             Self::Text(text) => text.clone(),
             Self::Words(words) if words.is_empty() => "-".into(),
             Self::Words(words) => words.join(" "),
-            Self::Bytes(bytes) => Size(*bytes).short(),
+            Self::Bytes(bytes) => Bytes(*bytes).short(),
             Self::Ns(ns) => time(*ns),
             Self::GbPerS(rate) => three_digits(*rate),
             Self::Ratio(ratio) => format!("{ratio:.2}x"),

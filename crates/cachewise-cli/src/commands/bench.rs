@@ -297,15 +297,15 @@ impl Row {
 
 pub(crate) const CASES: &[Column<Row>] = &[
     identifying(data("operation", |row| Value::text(row.case.operation))),
-    identifying(shown("size_bytes", "size", |row| Value::Bytes(row.case.size_bytes))),
+    identifying(shown("size_bytes", "size", |row| Value::bytes(row.case.size_bytes))),
     identifying(shown("variant", "variant", |row| Value::text(&row.variant))),
     identifying(data("temperature", |row| Value::text(row.case.temperature))),
     identifying(data("pattern", |row| match row.case.temperature {
         Temperature::Hot => Value::Missing,
         Temperature::Cold => Value::text(row.case.pattern),
     })),
-    identifying(data("align_dst_bytes", |row| Value::Bytes(row.case.align.dst_bytes))),
-    identifying(data("align_src_bytes", |row| Value::Bytes(row.case.align.src_bytes))),
+    identifying(data("align_dst_bytes", |row| Value::bytes(row.case.align.dst_bytes))),
+    identifying(data("align_src_bytes", |row| Value::bytes(row.case.align.src_bytes))),
     identifying(data("threads", |row| Value::Count(row.case.threads as u64))),
     shown("median_ns", "median", |row| match row.status {
         Status::Ok => row.time(|time| time.median),

@@ -53,8 +53,8 @@ struct Measured {
 const CACHES: &[Column<Measured>] = &[
     shown("level", "level", |row| Value::Count(row.cache.level.into())),
     shown("kind", "kind", |row| Value::text(row.cache.kind)),
-    shown("size_bytes", "size", |row| Value::Bytes(row.cache.size_bytes)),
-    shown("line_bytes", "line", |row| Value::Bytes(row.cache.line_bytes)),
+    shown("size_bytes", "size", |row| Value::bytes(row.cache.size_bytes)),
+    shown("line_bytes", "line", |row| Value::bytes(row.cache.line_bytes)),
     shown("shared_by", "shared by", |row| Value::Count(row.cache.shared_by.into())),
     shown("source", "source", |row| Value::text(row.cache.source)),
     shown("measured_ns", "load", |row| Value::or_missing(row.ns, Value::Ns)),
@@ -62,11 +62,11 @@ const CACHES: &[Column<Measured>] = &[
 
 /// Over all CPUs, which may differ.
 const LINES: &[Column<Geometry>] = &[
-    shown("min_bytes", "shortest", |g| Value::Bytes(g.line_min().value)),
+    shown("min_bytes", "shortest", |g| Value::bytes(g.line_min().value)),
     shown("min_source", "source", |g| Value::text(g.line_min().source)),
-    shown("max_bytes", "longest", |g| Value::Bytes(g.line_max().value)),
+    shown("max_bytes", "longest", |g| Value::bytes(g.line_max().value)),
     shown("max_source", "source", |g| Value::text(g.line_max().source)),
-    shown("dma_alignment_bytes", "align for dma", |g| Value::Bytes(g.dma_alignment().value)),
+    shown("dma_alignment_bytes", "align for dma", |g| Value::bytes(g.dma_alignment().value)),
     shown("dma_alignment_source", "source", |g| Value::text(g.dma_alignment().source)),
 ];
 
@@ -76,13 +76,13 @@ struct Memory {
 }
 
 const MEMORY: &[Column<Memory>] = &[
-    shown("total_bytes", "total", |m| Value::Bytes(m.machine.total_bytes as usize)),
-    shown("available_bytes", "available", |m| Value::Bytes(m.machine.available_bytes as usize)),
+    shown("total_bytes", "total", |m| Value::Bytes(m.machine.total_bytes)),
+    shown("available_bytes", "available", |m| Value::Bytes(m.machine.available_bytes)),
     shown("source", "source", |_| Value::text("/proc/meminfo")),
-    shown("page_bytes", "page", |m| Value::Bytes(m.machine.page_bytes)),
+    shown("page_bytes", "page", |m| Value::bytes(m.machine.page_bytes)),
     shown("page_source", "source", |_| Value::text("auxiliary vector")),
     shown("measured_ns", "load", |m| Value::or_missing(m.ns, Value::Ns)),
-    data("range_bytes", |m| Value::Bytes(m.machine.range(1).footprint_bytes)),
+    data("range_bytes", |m| Value::bytes(m.machine.range(1).footprint_bytes)),
 ];
 
 const DOUBTS: &[Column<Doubt>] = &[

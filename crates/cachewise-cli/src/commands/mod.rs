@@ -74,10 +74,10 @@ const HEAD: &[Column<Machine>] = &[
     data("stepping", |m| Value::Count(m.cpu.stepping.into())),
     data("hypervisor", |m| Value::Flag(m.cpu.hypervisor)),
     data("cpus", |m| Value::Count(m.cpus as u64)),
-    data("memory_bytes", |m| Value::Bytes(m.total_bytes as usize)),
-    data("last_level_bytes", |m| Value::Bytes(m.last_level_bytes())),
-    data("line_bytes", |m| Value::Bytes(m.geometry.line_max().value)),
-    data("page_bytes", |m| Value::Bytes(m.page_bytes)),
+    data("memory_bytes", |m| Value::Bytes(m.total_bytes)),
+    data("last_level_bytes", |m| Value::bytes(m.last_level_bytes())),
+    data("line_bytes", |m| Value::bytes(m.geometry.line_max().value)),
+    data("page_bytes", |m| Value::bytes(m.page_bytes)),
 ];
 
 fn report(command: &'static str, machine: &Machine, sections: Vec<Section>) -> Report {

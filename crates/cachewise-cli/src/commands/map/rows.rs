@@ -78,15 +78,15 @@ impl Row {
 
 pub(crate) const CELLS: &[Column<Row>] = &[
     identifying(data("operation", |r| Value::text(r.cell.operation))),
-    identifying(data("size_bytes", |r| Value::Bytes(r.cell.size_bytes))),
+    identifying(data("size_bytes", |r| Value::bytes(r.cell.size_bytes))),
     identifying(data("use_share", |r| Value::Share(r.cell.used.as_f64()))),
     only_shown("used", |r| Value::text(used(&r.cell))),
     identifying(data("use_kind", |r| Value::text(r.cell.use_kind))),
-    identifying(data("delay_bytes", |r| Value::Bytes(r.cell.delay_bytes))),
-    identifying(data("victim_bytes", |r| Value::Bytes(r.cell.victim.bytes))),
+    identifying(data("delay_bytes", |r| Value::bytes(r.cell.delay_bytes))),
+    identifying(data("victim_bytes", |r| Value::bytes(r.cell.victim.bytes))),
     only_shown("victim", |r| match r.cell.victim.bytes {
         0 => Value::Missing,
-        bytes => Value::Bytes(bytes),
+        bytes => Value::bytes(bytes),
     }),
     identifying(data("victim_walk", |r| Value::text(r.cell.victim.walk))),
     identifying(data("victim_core", |r| Value::text(r.cell.victim.core))),
@@ -208,11 +208,11 @@ fn end(line: &BreakEven, last: bool) -> Option<Side> {
 
 pub(super) const BREAK_EVEN: &[Column<BreakEven>] = &[
     data("operation", |l| Value::text(l.line.operation)),
-    data("size_bytes", |l| Value::Bytes(l.line.size_bytes)),
+    data("size_bytes", |l| Value::bytes(l.line.size_bytes)),
     data("use_kind", |l| Value::text(l.line.use_kind)),
     only_shown("used by", |l| Value::text(l.line.use_kind)),
-    shown("delay_bytes", "after", |l| Value::Bytes(l.line.delay_bytes)),
-    data("victim_bytes", |l| Value::Bytes(l.line.victim.bytes)),
+    shown("delay_bytes", "after", |l| Value::bytes(l.line.delay_bytes)),
+    data("victim_bytes", |l| Value::bytes(l.line.victim.bytes)),
     only_shown("victim", |l| Value::text(victim(&l.line))),
     data("victim_walk", |l| Value::text(l.line.victim.walk)),
     data("victim_core", |l| Value::text(l.line.victim.core)),

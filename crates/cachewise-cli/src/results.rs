@@ -342,7 +342,7 @@ pub(crate) fn value(key: &str, value: &Value) -> record::Value {
         Value::Number(number) => {
             let float = number.as_f64().unwrap_or(f64::NAN);
             let whole = number.as_u64();
-            match whole.and_then(|bytes| usize::try_from(bytes).ok()) {
+            match whole {
                 Some(bytes) if key.ends_with("_bytes") => Shown::Bytes(bytes),
                 _ if key.ends_with("_ns") => Shown::Ns(float),
                 _ if key.ends_with("gb_per_s") => Shown::GbPerS(float),

@@ -11,11 +11,11 @@
 //! program: whoever starts it must not choose its code paths.
 
 use crate::arch;
+use crate::available::Disabled;
 use crate::cpu::Geometry;
 use crate::error::{Error, Word};
 use crate::policy::{self, Threshold};
 use crate::profile::{Accept, Profile, Resolved};
-use crate::switch::disabled::Disabled;
 use crate::switch::{self, Plan};
 use core::sync::atomic::Ordering;
 use std::env::VarError;

@@ -7,7 +7,7 @@
 use crate::cpu::Missing;
 use crate::policy::Gate;
 use crate::profile::{Difference, Problem};
-use crate::switch::Slot;
+use crate::slot::Slot;
 use crate::variant::{self, Operation, Variant};
 use core::fmt;
 

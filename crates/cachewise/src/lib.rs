@@ -87,6 +87,7 @@ extern crate std;
 
 #[macro_use]
 mod arch;
+mod available;
 mod batch;
 pub mod bytes;
 pub mod cpu;
@@ -104,6 +105,7 @@ pub mod page;
 pub mod policy;
 pub mod profile;
 mod run;
+mod slot;
 pub mod switch;
 pub mod variant;
 

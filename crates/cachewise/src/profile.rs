@@ -36,10 +36,10 @@
 //! [`apply`](Profile::apply) leaves alone what `CACHEWISE_FORCE` or
 //! [`switch::set`](crate::switch::set) has decided.
 
+use crate::available::Disabled;
 use crate::cpu::{Cpu, Features, Geometry, Level, Text};
 use crate::error::{Error, Unavailable, Word};
 use crate::policy::{self, Gate, Threshold, Thresholds};
-use crate::switch::disabled::Disabled;
 use crate::switch::{self, Choices, Slot};
 use crate::variant::{self, Operation, Variant};
 use core::fmt;

@@ -14,125 +14,16 @@
 //! 3. *Environment*, when [`init`](crate::init) is called (feature `std`).
 //! 4. *Api*: [`set`].
 
+pub use crate::slot::Slot;
+
 use crate::arch::{self, Outcome, Returned};
-use crate::cpu::{Cpu, Features, Geometry, Reader};
-use crate::error::{Error, Unavailable, Word};
+use crate::available::{self, Disabled};
+use crate::cpu::{Cpu, Geometry, Reader};
+use crate::error::Error;
 use crate::variant::{self, Operation, RegisterClass, Store, StoresOnce, Variant};
 use core::fmt;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
-use disabled::Disabled;
-
-/// What a caller asks for. Each slot is served by one variant and switched by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Slot {
-    /// Whole pages cleared, to be used soon.
-    ClearPage,
-    /// Whole pages copied, to be used soon.
-    CopyPage,
-    /// Any range cleared or filled, to be used soon.
-    Clear,
-    /// Any range copied, to be used soon.
-    Copy,
-    /// Whole pages cleared, not to be used soon.
-    ClearPageNontemporal,
-    /// Whole pages copied, not to be used soon.
-    CopyPageNontemporal,
-    /// Any range cleared or filled, not to be used soon.
-    ClearNontemporal,
-    /// Any range copied, not to be used soon.
-    CopyNontemporal,
-}
-
-impl Slot {
-    /// All slots, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
-        Self::ClearPage,
-        Self::CopyPage,
-        Self::Clear,
-        Self::Copy,
-        Self::ClearPageNontemporal,
-        Self::CopyPageNontemporal,
-        Self::ClearNontemporal,
-        Self::CopyNontemporal,
-    ];
-
-    /// The name, as `CACHEWISE_FORCE` writes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClearPage => "clear_page",
-            Self::CopyPage => "copy_page",
-            Self::Clear => "clear",
-            Self::Copy => "copy",
-            Self::ClearPageNontemporal => "clear_page_nontemporal",
-            Self::CopyPageNontemporal => "copy_page_nontemporal",
-            Self::ClearNontemporal => "clear_nontemporal",
-            Self::CopyNontemporal => "copy_nontemporal",
-        }
-    }
-
-    /// What a variant must do to serve this slot.
-    pub const fn operation(self) -> Operation {
-        match self {
-            Self::ClearPage | Self::Clear | Self::ClearPageNontemporal | Self::ClearNontemporal => {
-                Operation::Clear
-            }
-            Self::CopyPage | Self::Copy | Self::CopyPageNontemporal | Self::CopyNontemporal => {
-                Operation::Copy
-            }
-        }
-    }
-
-    /// Whether the caller has said that the result is not used soon.
-    pub const fn is_nontemporal(self) -> bool {
-        self as u8 >= Self::ClearPageNontemporal as u8
-    }
-
-    /// Whether whole, page-aligned pages are meant.
-    pub const fn is_page(self) -> bool {
-        matches!(
-            self,
-            Self::ClearPage
-                | Self::CopyPage
-                | Self::ClearPageNontemporal
-                | Self::CopyPageNontemporal
-        )
-    }
-
-    /// The slot with this name.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownSlot`], whose message lists the slots.
-    pub fn from_name(name: &str) -> Result<Self, Error> {
-        Self::ALL
-            .into_iter()
-            .find(|slot| slot.name() == name)
-            .ok_or_else(|| Error::UnknownSlot { name: Word::new(name) })
-    }
-
-    /// Whether this variant may serve the slot: it does the slot's operation, and it writes each
-    /// byte once where the slot promises that (all `_nontemporal` and page slots; case 8).
-    pub fn accepts(self, variant: &Variant) -> bool {
-        variant.operation() == self.operation() && self.keeps_promise(variant)
-    }
-
-    fn keeps_promise(self, variant: &Variant) -> bool {
-        match variant.stores_once() {
-            StoresOnce::Always => true,
-            StoresOnce::Pages => self.is_page() || !self.is_nontemporal(),
-            // Where nothing else exists, plain Rust must serve.
-            StoresOnce::No => !(self.is_page() || self.is_nontemporal()) || !arch::HAS_ASSEMBLY,
-        }
-    }
-}
-
-impl fmt::Display for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
 /// Who chose the variant or threshold in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -395,7 +286,7 @@ pub(crate) fn check(
         Err(Error::WrongOperation { variant, wanted: slot.operation() })
     } else if !slot.keeps_promise(variant) {
         Err(Error::StoresTwice { variant, slot })
-    } else if let Some(because) = unavailable_under(variant, disabled) {
+    } else if let Some(because) = available::unavailable_under(variant, disabled) {
         Err(Error::Unavailable { variant, because })
     } else {
         Ok(())
@@ -409,69 +300,13 @@ pub(crate) fn check(
 /// For kernels, whose vector registers belong to user space until saved; with feature `std` it
 /// happens by itself on the first call, with all registers.
 pub fn detect(reader: &impl Reader, registers: RegisterClass) {
-    permit(Cpu::detect(reader).usable, registers);
+    available::permit(Cpu::detect(reader).usable, registers);
     arch::LINE_BYTES.store(Geometry::detect(reader).line_min().value, Relaxed);
     for slot in Slot::ALL {
         if cell(slot).decided_by.load(Relaxed) == DecidedBy::Default as u8 {
             reset(slot);
         }
     }
-}
-
-/// Usable features, with [`KNOWN`] set once somebody has looked.
-static FEATURES: AtomicU64 = AtomicU64::new(0);
-const KNOWN: u64 = 1 << 63;
-static REGISTERS: AtomicU8 = AtomicU8::new(REGISTERS_UNASKED as u8);
-const REGISTERS_UNASKED: RegisterClass =
-    if cfg!(feature = "std") { RegisterClass::Vector } else { RegisterClass::General };
-
-fn permit(usable: Features, registers: RegisterClass) {
-    FEATURES.store(usable.bits() | KNOWN, Relaxed);
-    REGISTERS.store(registers as u8, Relaxed);
-}
-
-fn usable_features() -> Features {
-    let known = FEATURES.load(Relaxed);
-    if known & KNOWN != 0 {
-        return Features::from_bits(known & !KNOWN);
-    }
-    if cfg!(all(feature = "std", not(miri))) {
-        let usable = Cpu::detect(&crate::cpu::Native).usable;
-        FEATURES.store(usable.bits() | KNOWN, Relaxed);
-        return usable;
-    }
-    BASELINE
-}
-
-/// What the build already requires of every CPU it runs on.
-const BASELINE: Features = {
-    let mut features = Features::empty();
-    if cfg!(target_feature = "sse") {
-        features = features.union(Features::SSE).union(Features::MMXEXT);
-    }
-    if cfg!(target_feature = "sse2") {
-        features = features.union(Features::SSE2).union(Features::MOVNTI);
-    }
-    if cfg!(target_feature = "neon") {
-        features = features.union(Features::NEON);
-    }
-    features
-};
-
-pub(crate) fn unavailable(variant: &'static Variant) -> Option<Unavailable> {
-    unavailable_under(variant, Disabled::load())
-}
-
-fn unavailable_under(variant: &'static Variant, disabled: Disabled) -> Option<Unavailable> {
-    let needs = variant.required_features();
-    if !usable_features().contains(needs) {
-        let cpu = Cpu::detect(&crate::cpu::Native);
-        return Some(cpu.missing(needs).map_or(Unavailable::NotDetected, Unavailable::Missing));
-    }
-    if variant.registers() as u8 > REGISTERS.load(Relaxed) {
-        return Some(Unavailable::RegistersNotAllowed);
-    }
-    disabled.contains(variant).then_some(Unavailable::Disabled)
 }
 
 /// The library's own choice: of the rows that suit the slot and can run, one of the slot's kind of
@@ -513,76 +348,22 @@ fn with_source_prefetch(variant: &'static Variant) -> &'static Variant {
         .unwrap_or(variant)
 }
 
-/// What `CACHEWISE_DISABLE` has taken away.
-pub(crate) mod disabled {
-    use super::*;
-
-    static FEATURES: AtomicU64 = AtomicU64::new(0);
-    static ROWS: AtomicU64 = AtomicU64::new(0);
-
-    #[derive(Clone, Copy)]
-    pub(crate) struct Disabled {
-        features: Features,
-        rows: u64,
-    }
-
-    impl Disabled {
-        pub(crate) fn load() -> Self {
-            let features = Features::from_bits(FEATURES.load(Relaxed));
-            Self { features, rows: ROWS.load(Relaxed) }
-        }
-
-        pub(super) fn contains(self, variant: &Variant) -> bool {
-            variant.required_features().intersects(self.features) || self.rows & bit(variant) != 0
-        }
-
-        #[cfg(feature = "std")]
-        pub(super) fn parse(words: &str) -> Result<Self, Error> {
-            let mut disabled = Self { features: Features::empty(), rows: 0 };
-            for word in items(words) {
-                let rows = variant::all().iter().filter(|v| v.name() == word).map(bit);
-                let rows = rows.fold(0, |all, bit| all | bit);
-                let feature = Features::from_name(word);
-                if rows == 0 && feature.is_none() {
-                    return Err(Error::UnknownDisable { name: Word::new(word) });
-                }
-                disabled.rows |= rows;
-                disabled.features = disabled.features.union(feature.unwrap_or(Features::empty()));
-            }
-            Ok(disabled)
-        }
-
-        #[cfg(feature = "std")]
-        pub(super) fn apply(self) {
-            FEATURES.store(self.features.bits(), Relaxed);
-            ROWS.store(self.rows, Relaxed);
-        }
-    }
-
-    const _: () = assert!(arch::ROWS.len() <= 64, "one bit per row");
-
-    fn bit(variant: &Variant) -> u64 {
-        let index = variant::all().iter().position(|v| v == variant);
-        index.map_or(0, |i| 1 << i)
-    }
-}
-
 /// What the environment wants of the switch: checked as a whole before anything is applied.
 #[cfg(feature = "std")]
 pub(crate) struct Plan {
-    disabled: disabled::Disabled,
+    disabled: Disabled,
     forced: Choices,
 }
 
 #[cfg(feature = "std")]
 impl Plan {
     pub(crate) fn parse(disable: &str, force: &str) -> Result<Self, Error> {
-        let disabled = disabled::Disabled::parse(disable)?;
+        let disabled = Disabled::parse(items(disable))?;
         let mut forced = [None; Slot::ALL.len()];
         for item in items(force) {
             let (slot, name) = item
                 .split_once('=')
-                .ok_or_else(|| Error::NotAnAssignment { item: Word::new(item) })?;
+                .ok_or_else(|| Error::NotAnAssignment { item: crate::error::Word::new(item) })?;
             let slot = Slot::from_name(slot.trim())?;
             let variant = variant::find(slot.operation(), name.trim())?;
             check(slot, variant, disabled)?;

@@ -22,7 +22,7 @@ use crate::arch::{self, ClearRoutine, CopyRoutine};
 use crate::cpu::Features;
 use crate::destination::{Destination, check_lengths};
 use crate::error::{Error, Unavailable, Word};
-use crate::{run, switch};
+use crate::{available, run};
 use core::fmt;
 
 /// What an implementation does.
@@ -288,7 +288,7 @@ impl Variant {
 
     /// Why it cannot run here, or `None` if it can. Asks the CPU and the operating system.
     pub fn unavailable(&'static self) -> Option<Unavailable> {
-        switch::unavailable(self)
+        available::unavailable(self)
     }
 
     /// A handle that copies by this variant.

@@ -124,7 +124,14 @@ fn going_on_takes_finished_cells_as_they_are() {
         .assert()
         .success();
     let value: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
-    assert_eq!(value["cells"], JSON["cells"]);
+    let (cells, before) = (list(&value, "cells"), list(&JSON, "cells"));
+    assert_eq!(cells.len(), before.len());
+    for (cell, before) in cells.iter().zip(before) {
+        // Figures are made anew from samples that were rounded; the samples are what they were.
+        for key in ["variant", "use_share", "victim_bytes", "delay_bytes", "samples_ns"] {
+            assert_eq!(cell[key], before[key]);
+        }
+    }
 }
 
 #[test]

@@ -19,6 +19,8 @@ Examples:
   cachewise bench clear --variant movnti,rep_stosq --temperature cold
   cachewise bench copy --peer ./libfoo.so:my_memcpy --format json
   cachewise map copy --quick              the later use and the bystanders counted
+  cachewise compare before.json after.json --fail-on worse:3%
+  cachewise report result.json -o result.html
   cachewise tune -o profile.toml          the policy for this machine, and its regret
   CACHEWISE_FORCE=clear_page=rep_stosq cachewise list
 ";
@@ -39,6 +41,19 @@ Examples:
   cachewise map copy --resume copy.json --format json > more.json
   cachewise map copy --size 1M --victim 256K --retouch 1 --source cold,hot
   cachewise map clear --size 4K --use 1 --use-kind write
+";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  cachewise compare before.json after.json
+  cachewise compare before.json after.json --fail-on worse:3%
+  cachewise bench copy --format json | cachewise compare before.json -
+";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  cachewise report result.json -o result.html
+  cachewise bench copy --format json | cachewise report - > result.html
 ";
 
 const TUNE_EXAMPLES: &str = "\
@@ -91,6 +106,12 @@ impl Args {
                 command.clone().error(ErrorKind::ArgumentConflict, message).exit();
             }
         }
+        if let Some(("report", page)) = matches.subcommand()
+            && page.value_source("format") == Some(ValueSource::CommandLine)
+        {
+            let message = "report writes a page, not a --format; leave that out";
+            command.clone().error(ErrorKind::ArgumentConflict, message).exit();
+        }
         let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         if args.output.lines && args.output.format != Format::Json {
             let message = "--lines is a way to write JSON; add --format json";
@@ -116,6 +137,12 @@ pub(crate) enum Command {
     /// everything.
     #[command(before_help = MAP_EXAMPLES, help_template = TEMPLATE)]
     Map(Map),
+    /// Two results of bench or map, case by case: what became faster, what slower
+    #[command(before_help = COMPARE_EXAMPLES, help_template = TEMPLATE)]
+    Compare(Compare),
+    /// A result of bench or map as one HTML page with pictures, which needs nothing else
+    #[command(before_help = REPORT_EXAMPLES, help_template = TEMPLATE)]
+    Report(Report),
     /// Measures a policy for this machine and what it costs over the best in each case
     #[command(before_help = TUNE_EXAMPLES, help_template = TEMPLATE)]
     Tune(Tune),
@@ -236,6 +263,27 @@ pub(crate) struct Map {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct Compare {
+    /// The result that was first: JSON of bench or map, whole or in lines; - is standard input
+    pub(crate) a: PathBuf,
+    /// The result that is compared with it
+    pub(crate) b: PathBuf,
+    /// Ends with 1 if a case takes longer by more than that, with its whole interval (and is worse
+    /// at all: below 2 % nothing is)
+    #[arg(long, value_name = "worse:PERCENT%")]
+    pub(crate) fail_on: Option<FailOn>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Report {
+    /// JSON of bench or map, whole or in lines; - is standard input
+    pub(crate) file: PathBuf,
+    /// Where the page goes. Default: stdout
+    #[arg(long, short, value_name = "FILE.html")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct Tune {
     /// Writes the profile there; CACHEWISE_PROFILE=FILE or the library's profile module loads it
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["check", "glibc"])]
@@ -325,6 +373,22 @@ impl std::str::FromStr for Seconds {
                 Ok(Self(Duration::from_secs_f64(seconds)))
             }
             _ => Err(format!("\"{text}\" is not a number of seconds from 0 to 86400")),
+        }
+    }
+}
+
+/// `--fail-on`: by which share a case may take longer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FailOn(pub(crate) f64);
+
+impl std::str::FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percent = text.strip_prefix("worse:").and_then(|rest| rest.strip_suffix('%'));
+        match percent.map(|percent| percent.trim().parse::<f64>()) {
+            Some(Ok(percent)) if (0.0..=1000.0).contains(&percent) => Ok(Self(percent / 100.0)),
+            _ => Err(format!("\"{text}\" is not worse: with a percentage, such as worse:3%")),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 /// 0 is done, and so is a reader who has seen enough. 1 is kept for a negative verdict that was
 /// asked for.
+pub(crate) const NEGATIVE: u8 = 1;
 pub(crate) const USAGE_OR_RUN: u8 = 2;
 const UNSUPPORTED: u8 = 3;
 pub(crate) const INTERRUPTED: u8 = 130;

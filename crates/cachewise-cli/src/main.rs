@@ -1,7 +1,7 @@
 //! The command: it parses, calls the scales and presents what they say. It computes nothing.
 //!
 //! What scripts rely on: stdout carries only the result, in one of four formats made from one
-//! record; everything else goes to stderr. Exit codes: see [`failure::Failure`].
+//! record, or as a page; everything else goes to stderr. Exit codes: see [`failure::Failure`].
 #![forbid(unsafe_code)]
 
 mod args;
@@ -9,7 +9,9 @@ mod commands;
 mod export;
 mod failure;
 mod interrupt;
+mod page;
 mod record;
+mod results;
 mod size;
 mod voice;
 
@@ -30,7 +32,5 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     cachewise::init().map_err(cachewise_measure::Error::from)?;
-    let done = commands::run(args)?;
-    export::write(&done.report, args.output.format, args.output.lines)?;
-    Ok(done.exit_code())
+    commands::run(args)
 }

@@ -4,7 +4,7 @@
 //! named fields. A column has a key (JSON, CSV) and perhaps a title (tables); without a title it is
 //! only for machines. A value knows its unit and so how it is written for people.
 
-use crate::size::Size;
+use crate::size::Bytes;
 
 pub(crate) const SCHEMA_VERSION: u64 = 1;
 
@@ -15,7 +15,7 @@ pub(crate) enum Value {
     Count(u64),
     Text(String),
     Words(Vec<String>),
-    Bytes(usize),
+    Bytes(u64),
     Ns(f64),
     GbPerS(f64),
     Ratio(f64),
@@ -33,6 +33,14 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) key: &'static str,
     pub(crate) title: Option<&'static str>,
     pub(crate) value: fn(&R) -> Value,
+    /// Tells the row from others: two results of one case agree in it.
+    pub(crate) identifies: bool,
+}
+
+/// The same column, which identifies.
+pub(crate) const fn identifying<R>(column: Column<R>) -> Column<R> {
+    let Column { key, title, value, .. } = column;
+    Column { key, title, value, identifies: true }
 }
 
 /// A column for machines and people.
@@ -41,17 +49,17 @@ pub(crate) const fn shown<R>(
     title: &'static str,
     value: fn(&R) -> Value,
 ) -> Column<R> {
-    Column { key, title: Some(title), value }
+    Column { key, title: Some(title), value, identifies: false }
 }
 
 /// A column for people.
 pub(crate) const fn only_shown<R>(title: &'static str, value: fn(&R) -> Value) -> Column<R> {
-    Column { key: "", title: Some(title), value }
+    Column { key: "", title: Some(title), value, identifies: false }
 }
 
 /// A column for machines.
 pub(crate) const fn data<R>(key: &'static str, value: fn(&R) -> Value) -> Column<R> {
-    Column { key, title: None, value }
+    Column { key, title: None, value, identifies: false }
 }
 
 /// A column's name without its row type.
@@ -158,6 +166,10 @@ impl Value {
         Self::Text(text.to_string())
     }
 
+    pub(crate) fn bytes(bytes: usize) -> Self {
+        Self::Bytes(bytes as u64)
+    }
+
     pub(crate) fn or_missing<T>(value: Option<T>, make: impl FnOnce(T) -> Self) -> Self {
         value.map_or(Self::Missing, make)
     }
@@ -179,10 +191,14 @@ impl Value {
             Self::Text(text) => text.clone(),
             Self::Words(words) if words.is_empty() => "-".into(),
             Self::Words(words) => words.join(" "),
-            Self::Bytes(bytes) => Size(*bytes).short(),
+            Self::Bytes(bytes) => Bytes(*bytes).short(),
             Self::Ns(ns) => time(*ns),
             Self::GbPerS(rate) => three_digits(*rate),
             Self::Ratio(ratio) => format!("{ratio:.2}x"),
+            // A word per page is not nothing.
+            Self::Share(share) if (0.0005..0.01).contains(share) => {
+                format!("{:.1} %", share * 100.0)
+            }
             Self::Share(share) => format!("{:.0} %", share * 100.0),
             Self::Interval(low, high) => format!("{low:.2}-{high:.2}"),
             Self::Named(values) => {
@@ -229,6 +245,8 @@ mod tests {
             (Value::Ns(999.7), "1.00 µs"),
             (Value::GbPerS(123.4), "123"),
             (Value::Share(0.873), "87 %"),
+            (Value::Share(0.002), "0.2 %"),
+            (Value::Share(0.0), "0 %"),
             (Value::Ratio(1.0449), "1.04x"),
             (Value::Missing, "-"),
         ] {

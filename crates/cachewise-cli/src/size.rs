@@ -32,8 +32,24 @@ impl FromStr for Size {
     }
 }
 
-/// In the largest unit that divides it, so that no size reads like another.
 impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(self.0 as u64).fmt(f)
+    }
+}
+
+impl Size {
+    pub(crate) fn short(self) -> String {
+        Bytes(self.0 as u64).short()
+    }
+}
+
+/// An amount to be shown. A 32-bit program, too, may sit in more memory than it can address.
+#[derive(Clone, Copy)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+/// In the largest unit that divides it, so that no size reads like another.
+impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fits =
             |&(_, _, shift): &(_, _, u32)| self.0 >= 1 << shift && self.0.trailing_zeros() >= shift;
@@ -42,7 +58,7 @@ impl fmt::Display for Size {
     }
 }
 
-impl Size {
+impl Bytes {
     /// In at most four digits and a tenth: exact where that suffices.
     pub(crate) fn short(self) -> String {
         let exact = self.to_string();

@@ -260,7 +260,12 @@ fn wrong_words_are_usage_errors_that_say_what_is_right() {
         ("bench copy --peer libnone.so:memcpy", "cannot load"),
         ("bench copy --time never", "seconds"),
         ("--format xml", "json"),
-        ("map copy", "map"),
+        ("map copy --use 1.5", "word"),
+        ("map copy --use-kind both", "read, write"),
+        ("map copy --walk random", "dependent, independent"),
+        ("map copy --page 1GiB", "4KiB, 2MiB"),
+        ("map copy --resume /no/such/file.json", "cannot go on from"),
+        ("list --lines", "--format json"),
     ] {
         cachewise(args).assert().code(2).stdout("").stderr(contains(says));
     }

@@ -4,7 +4,6 @@
 use crate::cores;
 use crate::lines::Lines;
 use crate::map::Walk;
-use std::hint;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
@@ -42,6 +41,14 @@ impl Companion {
         }
     }
 
+    /// Until it runs: others may have had its core.
+    pub(crate) fn wait(&self) {
+        let before = self.loads();
+        while self.loads() == before {
+            thread::yield_now();
+        }
+    }
+
     /// Loads done so far.
     pub(crate) fn loads(&self) -> u64 {
         self.shared.loads.load(Relaxed)
@@ -53,7 +60,6 @@ impl Shared {
         while !self.ends.load(Relaxed) {
             if !self.walks.load(Relaxed) {
                 thread::park();
-                hint::spin_loop();
                 continue;
             }
             let loads = match walk {
@@ -92,9 +98,8 @@ mod tests {
             let companion = Companion::new(Lines::new(1 << 16, 64).unwrap(), walk, 0);
             assert_eq!(companion.loads(), 0);
             companion.walk(true);
-            while companion.loads() < 4096 {
-                hint::spin_loop();
-            }
+            companion.wait();
+            assert!(companion.loads() > 0);
             companion.walk(false);
         }
     }

@@ -5,7 +5,8 @@
 //! the public call, libc's routine, a routine from any shared library. [`measure`] runs all of
 //! them side by side and gives back their [`Samples`]; the rest interprets those: [`stats`]
 //! (medians, intervals, paired ratios), [`Ladder`] (which level of the hierarchy was really hit),
-//! [`Limits`] (what the machine can do at best), [`verdict`] (who wins, from what size).
+//! [`Limits`] (what the machine can do at best), [`verdict`] (who wins, from what size), [`compare`]
+//! (what changed between two runs).
 //!
 //! How a figure comes about, and what biases it:
 //!
@@ -27,6 +28,7 @@ mod arena;
 mod case;
 mod clock;
 mod companion;
+pub mod compare;
 pub mod contestant;
 mod cores;
 pub mod counters;

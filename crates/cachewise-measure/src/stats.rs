@@ -56,26 +56,25 @@ impl Samples {
 
     /// The median and its interval, or `None` without samples.
     pub fn estimate(&self, seed: u64) -> Option<Estimate> {
-        let batches: Vec<&[f64]> =
-            self.batches.iter().map(Vec::as_slice).filter(|b| !b.is_empty()).collect();
-        let median = median(&mut batches.concat())?;
-        let mut rng = Rng::new(seed);
+        bootstrap(seed, self.median()?, |rng| self.resampled_median(rng))
+    }
+
+    /// `self / other` of two runs that had no rounds in common: the ratio of their medians, each
+    /// resampled by itself.
+    pub fn ratio_unpaired(&self, other: &Self, seed: u64) -> Option<Estimate> {
+        bootstrap(seed, self.median()? / other.median()?, |rng| {
+            Some(self.resampled_median(rng)? / other.resampled_median(rng)?)
+        })
+    }
+
+    fn resampled_median(&self, rng: &mut Rng) -> Option<f64> {
+        let batches: Vec<&Vec<f64>> = self.batches.iter().filter(|b| !b.is_empty()).collect();
         let mut resampled = Vec::with_capacity(self.count());
-        let mut medians: Vec<f64> = (0..RESAMPLES)
-            .filter_map(|_| {
-                resampled.clear();
-                for _ in 0..batches.len() {
-                    let batch = batches[rng.below(batches.len())];
-                    resampled.extend((0..batch.len()).map(|_| batch[rng.below(batch.len())]));
-                }
-                self::median(&mut resampled)
-            })
-            .collect();
-        medians.sort_by(f64::total_cmp);
-        let beyond = (1.0 - COVERAGE) / 2.0;
-        let low = quantile(&medians, beyond)?.min(median);
-        let high = quantile(&medians, 1.0 - beyond)?.max(median);
-        Some(Estimate { median, low, high })
+        for _ in 0..batches.len() {
+            let batch = batches[rng.below(batches.len())];
+            resampled.extend((0..batch.len()).map(|_| batch[rng.below(batch.len())]));
+        }
+        median(&mut resampled)
     }
 
     /// `self / other`, round by round: what both met in the same round cancels out.
@@ -101,6 +100,17 @@ impl Samples {
         };
         Self { batches: self.batches.iter().enumerate().map(every_other).collect() }
     }
+}
+
+/// A figure with the interval of what it would have been on other draws.
+fn bootstrap(seed: u64, median: f64, draw: impl Fn(&mut Rng) -> Option<f64>) -> Option<Estimate> {
+    let mut rng = Rng::new(seed);
+    let mut drawn: Vec<f64> = (0..RESAMPLES).filter_map(|_| draw(&mut rng)).collect();
+    drawn.sort_by(f64::total_cmp);
+    let beyond = (1.0 - COVERAGE) / 2.0;
+    let low = quantile(&drawn, beyond)?.min(median);
+    let high = quantile(&drawn, 1.0 - beyond)?.max(median);
+    Some(Estimate { median, low, high })
 }
 
 /// The middle value, or the mean of the two middle ones. Reorders the values.
@@ -190,6 +200,17 @@ mod tests {
     fn ratio_leaves_out_samples_without_a_partner() {
         let ratio = samples(&[&[2.0, 4.0, 6.0], &[8.0]]).ratio(&samples(&[&[1.0, 2.0]]));
         assert_eq!(ratio, samples(&[&[2.0, 2.0]]));
+    }
+
+    #[test]
+    fn unpaired_ratio_is_of_medians_and_needs_no_common_rounds() {
+        let ours = samples(&[&[2.0, 4.0, 6.0], &[4.0]]);
+        let theirs = samples(&[&[2.0; 9]]);
+        let ratio = ours.ratio_unpaired(&theirs, 1).unwrap();
+        assert_eq!(ratio.median, 2.0);
+        assert!((1.0..2.0).contains(&ratio.low) && (2.0..=3.0).contains(&ratio.high), "{ratio:?}");
+        assert_eq!(ours.ratio_unpaired(&samples(&[&[]]), 1), None);
+        assert_eq!(samples(&[]).ratio_unpaired(&theirs, 1), None);
     }
 
     #[test]

@@ -42,7 +42,10 @@ pub fn init() -> Result<(), Error> {
     let profile = profile.map(|file| measured(file.trim(), plan.disabled())).transpose()?;
 
     plan.apply();
-    arch::LINE_BYTES.store(Geometry::system().line_min().value, Ordering::Relaxed);
+    if cfg!(cachewise_armv7) {
+        // Elsewhere no routine goes line by line.
+        arch::LINE_BYTES.store(Geometry::system().line_min().value, Ordering::Relaxed);
+    }
     if let Some(profile) = profile {
         profile.apply();
     }

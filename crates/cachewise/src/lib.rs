@@ -60,10 +60,16 @@
 //!
 //! - [`bytes`], [`page`], [`batch()`]: what is called. Safe functions on slices, the same on
 //!   pointers as `_raw`.
-//! - `fallible`: copies whose memory may not be there, exact to the byte (x86-64).
+//! - `fallible`: copies whose memory may not be there, exact to the byte (where there is assembly).
 //! - [`policy`]: from what size a call goes around the cache. [`switch`]: which variant serves it.
 //! - [`profile`]: both as `cachewise tune` measured them, from a file.
 //! - [`variant`]: the registry of all implementations. [`cpu`]: what this machine has.
+//!
+//! # Systems
+//!
+//! There is assembly for x86-64, i686 and i586 (from a Pentium on: nothing beyond is taken for
+//! granted), AArch64 and ARMv7, with ELF and the System V or Arm conventions. Plain Rust serves on
+//! all others.
 //!
 //! # Features
 //!

@@ -7,21 +7,24 @@
 
 mod common;
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri))))]
 #[test]
-#[ignore = "needs an x86-64 ELF binary"]
+#[ignore = "needs an x86 ELF binary"]
 fn built() {}
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 #[path = "built/constant_sizes.rs"]
 mod constant_sizes;
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri)))]
 #[path = "built/image.rs"]
 mod image;
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri)))]
 #[path = "built/routines.rs"]
 mod routines;
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri)))]
+#[path = "built/saved.rs"]
+mod saved;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), target_os = "linux", not(miri)))]
 #[path = "common/step.rs"]
 #[allow(dead_code, unreachable_pub, reason = "used for what it knows of instructions")]
 mod step;

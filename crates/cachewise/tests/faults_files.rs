@@ -4,20 +4,20 @@
 mod common;
 
 #[cfg(not(all(
-    any(target_arch = "x86_64", target_arch = "x86"),
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
     target_os = "linux",
     feature = "std",
     not(miri),
     not(cachewise_portable)
 )))]
 #[test]
-#[ignore = "needs x86 Linux, feature std and native code"]
+#[ignore = "needs Linux, feature std and an architecture with assembly"]
 fn faults_files() {}
 
 macro_rules! modules {
     ($($name:ident $path:literal)*) => {$(
         #[cfg(all(
-            any(target_arch = "x86_64", target_arch = "x86"),
+            any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
             target_os = "linux",
             feature = "std",
             not(miri),

@@ -32,7 +32,9 @@ mod native {
     const TIME: Duration = Duration::from_millis(25);
     /// For the control at one shape, and how often it goes round the shapes: the two threads must
     /// meet on two CPUs, which on a busy machine takes some tries.
+    #[cfg(target_arch = "x86_64")]
     const CONTROL_TIME: Duration = Duration::from_millis(50);
+    #[cfg(target_arch = "x86_64")]
     const CONTROL_TRIES: usize = 20;
 
     /// Apart from each other, as from the data: a line of its own for each.
@@ -129,16 +131,17 @@ mod native {
         source
     }
 
-    /// Eight bytes at a time around the cache, without a fence. What the safe functions prevent.
-    #[cfg(target_arch = "x86_64")]
+    /// A word at a time around the cache, without a fence. What the safe functions prevent.
+    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     fn unfenced(dst: *mut u8, value: u8, len: usize) {
-        for i in (0..len / 8 * 8).step_by(8) {
+        const WORD: usize = size_of::<usize>();
+        for i in (0..len / WORD * WORD).step_by(WORD) {
             // SAFETY: inside the range that the litmus hands out.
             unsafe {
                 std::arch::asm!(
                     "movnti [{to}], {word}",
                     to = in(reg) dst.add(i),
-                    word = in(reg) u64::from_ne_bytes([value; 8]),
+                    word = in(reg) usize::from_ne_bytes([value; WORD]),
                     options(nostack, preserves_flags),
                 );
             }
@@ -146,8 +149,12 @@ mod native {
     }
 
     /// Whether this machine lets a flag overtake unfenced bytes, for the record.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     fn demonstrate() {
+        if !std::arch::is_x86_feature_detected!("sse2") {
+            say!("litmus: not demonstrated here: this CPU has no movnti");
+            return;
+        }
         let mut rounds = 0;
         for shape in [(8, 24), (40, 1024), (0, 64)].into_iter().cycle().take(3 * CONTROL_TRIES) {
             let seen = alternate(shape, CONTROL_TIME, true, unfenced);
@@ -160,7 +167,7 @@ mod native {
         say!("litmus: not demonstrated here: no stale byte in {rounds} rounds without a fence");
     }
 
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
     fn demonstrate() {
         say!("litmus: not demonstrated here: no control for this architecture");
     }

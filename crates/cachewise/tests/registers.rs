@@ -1,5 +1,5 @@
-//! What a call must leave as it is: the registers the System V calling convention gives to the
-//! caller, the direction flag, MXCSR, the x87 control word and an empty x87 stack; and for
+//! What a call must leave as it is: the registers the calling convention gives to the caller, the
+//! modes (on x86 the direction flag, MXCSR, the x87 control word and an empty x87 stack); and for
 //! variants that say "general registers", every vector and mask register (seeds rows M3, Y6).
 //!
 //! A trampoline loads sentinels, calls, and stores what it finds. It calls the handle's
@@ -7,18 +7,32 @@
 
 mod common;
 
-#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), unix, not(miri)))]
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
+    unix,
+    not(miri)
+))]
 #[cfg_attr(target_arch = "x86_64", path = "common/probe.rs")]
 #[cfg_attr(target_arch = "x86", path = "common/probe_x86.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "common/probe_aarch64.rs")]
+#[cfg_attr(target_arch = "arm", path = "common/probe_arm.rs")]
 mod probe;
 
-#[cfg(not(all(any(target_arch = "x86_64", target_arch = "x86"), unix, not(miri))))]
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
+    unix,
+    not(miri)
+)))]
 #[test]
-#[ignore = "needs x86, System V and native code"]
+#[ignore = "needs an architecture with assembly, and native code"]
 fn registers() {}
 
-#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), unix, not(miri)))]
-mod x86 {
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", cachewise_armv7),
+    unix,
+    not(miri)
+))]
+mod native {
     use super::common::memory::Guarded;
     use super::common::{Handle, exclusive, for_each_variant, title};
     use super::probe::{Called, Probe, vector_bytes};

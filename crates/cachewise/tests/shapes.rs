@@ -7,7 +7,7 @@
 mod common;
 
 use cachewise::variant::{Operation, Variant};
-use common::{Arena, Handle, Rng, Shape, for_each_variant, title};
+use common::{Arena, Handle, Rng, Shape, for_each_variant, is_small, title};
 use std::mem::MaybeUninit;
 
 /// Zero, all ones (what a sign extension would make of a bad value), and neither.
@@ -15,8 +15,14 @@ const VALUES: [u8; 3] = [0, 0xff, 0xa5];
 const LINE_BYTES: usize = 64;
 const PAGE_BYTES: usize = 4096;
 
-/// Miri interprets: a sample of each test is all it has time for.
-const STRIDE: usize = if cfg!(miri) { 61 } else { 1 };
+/// Miri interprets, and qemu translates: a sample of each test is all they have time for.
+fn stride() -> usize {
+    match (cfg!(miri), is_small()) {
+        (true, _) => 61,
+        (_, true) => 7,
+        _ => 1,
+    }
+}
 
 fn is_copy(variant: &Variant) -> bool {
     variant.operation() == Operation::Copy
@@ -24,12 +30,14 @@ fn is_copy(variant: &Variant) -> bool {
 
 #[test]
 fn every_length_up_to_1100() {
+    let all = 0..=if is_small() { 300 } else { 1100 };
+    let lengths = all.step_by(if cfg!(miri) { stride() } else { 1 });
     let mut arena = Arena::new(3 * PAGE_BYTES);
     for_each_variant(
         |_| true,
         |variant| {
             let mut rng = Rng::new(1);
-            for len in (0..=1100).step_by(STRIDE) {
+            for len in lengths.clone() {
                 for sample in 0..8 {
                     // The first is aligned on both sides, the second as far apart as can be.
                     let (dst, src) = match sample {
@@ -54,7 +62,7 @@ fn all_pairs_of_alignments() {
     let mut arena = Arena::new(3 * PAGE_BYTES);
     for_each_variant(is_copy, |variant| {
         let mut rng = Rng::new(2);
-        for pair in (0..LINE_BYTES * LINE_BYTES).step_by(STRIDE * STRIDE) {
+        for pair in (0..LINE_BYTES * LINE_BYTES).step_by(stride() * stride()) {
             let (dst, src) = (PAGE_BYTES + pair / LINE_BYTES, PAGE_BYTES + pair % LINE_BYTES);
             for _ in 0..LENGTHS_PER_PAIR {
                 let shape = Shape { dst, src, len: rng.below(LONGEST + 1) };
@@ -67,7 +75,7 @@ fn all_pairs_of_alignments() {
         |v| !is_copy(v),
         |variant| {
             for dst in 0..LINE_BYTES {
-                for len in (0..=LONGEST).step_by(STRIDE) {
+                for len in (0..=LONGEST).step_by(stride()) {
                     let shape = Shape { dst: PAGE_BYTES + dst, src: 0, len };
                     arena.check_variant(variant, shape, VALUES[len % VALUES.len()]);
                 }
@@ -99,7 +107,7 @@ fn lengths_where_loops_end() {
         |_| true,
         |variant| {
             let mut rng = Rng::new(3);
-            for (i, &len) in points.iter().enumerate().step_by(STRIDE) {
+            for (i, &len) in points.iter().enumerate().step_by(stride()) {
                 let aligned = (0, 0);
                 let line_aligned = (LINE_BYTES * rng.below(64), LINE_BYTES * rng.below(64));
                 let any = (rng.below(PAGE_BYTES), rng.below(PAGE_BYTES));
@@ -140,7 +148,7 @@ fn nothing_beyond_either_edge() {
     let whole = arena.len_bytes();
     let pages = [1, 2, 3, 4, 5, 8, 9, 16, 17].map(|pages| pages * PAGE_BYTES);
     let long = pages.into_iter().flat_map(|len| [len - 1, len, len + 1, len + 100]);
-    let lengths: Vec<usize> = (0..=700).step_by(STRIDE).chain(long).chain([whole]).collect();
+    let lengths: Vec<usize> = (0..=700).step_by(stride()).chain(long).chain([whole]).collect();
     for_each_variant(
         |_| true,
         |variant| {
@@ -163,7 +171,7 @@ fn every_value_can_fill() {
     for_each_variant(
         |v| !is_copy(v),
         |variant| {
-            for value in (0..=u8::MAX).step_by(STRIDE) {
+            for value in (0..=u8::MAX).step_by(stride()) {
                 for len in [1, 7, 64, 300, 1029] {
                     let shape = Shape { dst: PAGE_BYTES + usize::from(value) % 64, src: 0, len };
                     arena.check_variant(variant, shape, value);

@@ -256,10 +256,10 @@ fn environment() {}
 /// The environment, each time in a new process: this very test binary, told to run `child` alone.
 #[cfg(all(feature = "std", not(miri)))]
 mod environment {
+    use super::common::this_binary;
     use super::*;
     use cachewise::profile::{Fingerprint, Profile};
     use std::ffi::OsStr;
-    use std::process::Command;
     use std::sync::atomic::AtomicUsize;
 
     /// Set for the child: it prints what holds after `init`.
@@ -299,7 +299,7 @@ mod environment {
     }
 
     fn run<V: AsRef<OsStr>>(variables: &[(&str, V)]) -> Report {
-        let mut command = Command::new(std::env::current_exe().expect("this binary's path"));
+        let mut command = this_binary();
         command.args(["--exact", "environment::child", "--ignored", "--nocapture"]);
         for inherited in ["FORCE", "DISABLE", "NT_THRESHOLD", "PROFILE"] {
             command.env_remove(format!("CACHEWISE_{inherited}"));

@@ -4,7 +4,7 @@ use super::{Done, End, described, report, scenario, warn_if_range_is_short};
 use crate::args::Bench;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::record::{Column, Grouped, Section, Value, data, only_shown, shown};
+use crate::record::{Column, Grouped, Section, Value, data, identifying, only_shown, shown};
 use crate::size::Size;
 use crate::voice::Voice;
 use cachewise::variant::{self, Operation, Variant};
@@ -216,7 +216,7 @@ fn unsupported(operation: Operation, cases: &[Case]) -> Vec<Row> {
     cases.iter().flat_map(of_case).collect()
 }
 
-struct Row {
+pub(crate) struct Row {
     case: Case,
     variant: String,
     status: Status,
@@ -295,18 +295,18 @@ impl Row {
     }
 }
 
-const CASES: &[Column<Row>] = &[
-    data("operation", |row| Value::text(row.case.operation)),
-    shown("size_bytes", "size", |row| Value::Bytes(row.case.size_bytes)),
-    shown("variant", "variant", |row| Value::text(&row.variant)),
-    data("temperature", |row| Value::text(row.case.temperature)),
-    data("pattern", |row| match row.case.temperature {
+pub(crate) const CASES: &[Column<Row>] = &[
+    identifying(data("operation", |row| Value::text(row.case.operation))),
+    identifying(shown("size_bytes", "size", |row| Value::bytes(row.case.size_bytes))),
+    identifying(shown("variant", "variant", |row| Value::text(&row.variant))),
+    identifying(data("temperature", |row| Value::text(row.case.temperature))),
+    identifying(data("pattern", |row| match row.case.temperature {
         Temperature::Hot => Value::Missing,
         Temperature::Cold => Value::text(row.case.pattern),
-    }),
-    data("align_dst_bytes", |row| Value::Bytes(row.case.align.dst_bytes)),
-    data("align_src_bytes", |row| Value::Bytes(row.case.align.src_bytes)),
-    data("threads", |row| Value::Count(row.case.threads as u64)),
+    })),
+    identifying(data("align_dst_bytes", |row| Value::bytes(row.case.align.dst_bytes))),
+    identifying(data("align_src_bytes", |row| Value::bytes(row.case.align.src_bytes))),
+    identifying(data("threads", |row| Value::Count(row.case.threads as u64))),
     shown("median_ns", "median", |row| match row.status {
         Status::Ok => row.time(|time| time.median),
         // A word where the figure would be, for people; machines have their own field.

@@ -4,7 +4,7 @@ use super::{Done, End, report};
 use crate::failure::Failure;
 use crate::record::{Column, Grouped, Section, Value, data, shown};
 use crate::voice::Voice;
-use cachewise::cpu::{Cache, Doubt, Features};
+use cachewise::cpu::{Cache, Doubt, FEATURES_SOURCE, Features, Geometry};
 use cachewise_measure::counters::Counters;
 use cachewise_measure::{Ladder, Machine};
 
@@ -19,6 +19,7 @@ pub(super) fn run(machine: &Machine, voice: &mut Voice) -> Result<Done, Failure>
     let sections = vec![
         Section::object("cpu", CPU, machine),
         Section::list("caches", CACHES, caches),
+        Section::object("lines", LINES, &machine.geometry),
         Section::object("memory", MEMORY, &memory),
         Section::list("doubts", DOUBTS, machine.geometry.doubts()),
         Section::object("counters", COUNTERS, &Counters::probe()),
@@ -35,7 +36,7 @@ const CPU: &[Column<Machine>] = &[
     shown("hypervisor", "hypervisor", |m| Value::Flag(m.cpu.hypervisor)),
     shown("features", "features", |m| words(m.cpu.usable)),
     shown("not_enabled", "not enabled", |m| words(m.cpu.has.without(m.cpu.usable))),
-    shown("source", "source", |_| Value::text("cpuid and xgetbv")),
+    shown("source", "source", |_| Value::text(FEATURES_SOURCE)),
     shown("cpus", "cpus to use", |m| Value::Count(m.cpus as u64)),
     shown("cpus_source", "source", |_| Value::text("affinity mask and cgroup quota")),
 ];
@@ -52,11 +53,21 @@ struct Measured {
 const CACHES: &[Column<Measured>] = &[
     shown("level", "level", |row| Value::Count(row.cache.level.into())),
     shown("kind", "kind", |row| Value::text(row.cache.kind)),
-    shown("size_bytes", "size", |row| Value::Bytes(row.cache.size_bytes)),
-    shown("line_bytes", "line", |row| Value::Bytes(row.cache.line_bytes)),
+    shown("size_bytes", "size", |row| Value::bytes(row.cache.size_bytes)),
+    shown("line_bytes", "line", |row| Value::bytes(row.cache.line_bytes)),
     shown("shared_by", "shared by", |row| Value::Count(row.cache.shared_by.into())),
     shown("source", "source", |row| Value::text(row.cache.source)),
     shown("measured_ns", "load", |row| Value::or_missing(row.ns, Value::Ns)),
+];
+
+/// Over all CPUs, which may differ.
+const LINES: &[Column<Geometry>] = &[
+    shown("min_bytes", "shortest", |g| Value::bytes(g.line_min().value)),
+    shown("min_source", "source", |g| Value::text(g.line_min().source)),
+    shown("max_bytes", "longest", |g| Value::bytes(g.line_max().value)),
+    shown("max_source", "source", |g| Value::text(g.line_max().source)),
+    shown("dma_alignment_bytes", "align for dma", |g| Value::bytes(g.dma_alignment().value)),
+    shown("dma_alignment_source", "source", |g| Value::text(g.dma_alignment().source)),
 ];
 
 struct Memory {
@@ -65,13 +76,13 @@ struct Memory {
 }
 
 const MEMORY: &[Column<Memory>] = &[
-    shown("total_bytes", "total", |m| Value::Bytes(m.machine.total_bytes as usize)),
-    shown("available_bytes", "available", |m| Value::Bytes(m.machine.available_bytes as usize)),
+    shown("total_bytes", "total", |m| Value::Bytes(m.machine.total_bytes)),
+    shown("available_bytes", "available", |m| Value::Bytes(m.machine.available_bytes)),
     shown("source", "source", |_| Value::text("/proc/meminfo")),
-    shown("page_bytes", "page", |m| Value::Bytes(m.machine.page_bytes)),
+    shown("page_bytes", "page", |m| Value::bytes(m.machine.page_bytes)),
     shown("page_source", "source", |_| Value::text("auxiliary vector")),
     shown("measured_ns", "load", |m| Value::or_missing(m.ns, Value::Ns)),
-    data("range_bytes", |m| Value::Bytes(m.machine.range(1).footprint_bytes)),
+    data("range_bytes", |m| Value::bytes(m.machine.range(1).footprint_bytes)),
 ];
 
 const DOUBTS: &[Column<Doubt>] = &[

@@ -1,14 +1,17 @@
 //! One module per command. Each measures or asks, and makes a report of the answers.
 
-mod bench;
+pub(crate) mod bench;
+mod compare;
 mod list;
 mod machine;
-mod map;
+pub(crate) mod map;
+mod report;
 mod tune;
 mod verdict;
 
 use crate::args::{Args, Command};
-use crate::failure::{Failure, INTERRUPTED, USAGE_OR_RUN};
+use crate::export;
+use crate::failure::{Failure, INTERRUPTED, NEGATIVE, USAGE_OR_RUN};
 use crate::record::{Column, Object, Report, Section, Value, data};
 use crate::size::Size;
 use crate::voice::Voice;
@@ -28,6 +31,8 @@ enum End {
     Errors,
     /// Ctrl-C; what was finished is in the report.
     Stopped,
+    /// The verdict that was asked for is negative.
+    Negative,
 }
 
 impl Done {
@@ -36,22 +41,28 @@ impl Done {
             End::Complete => ExitCode::SUCCESS,
             End::Errors => USAGE_OR_RUN.into(),
             End::Stopped => INTERRUPTED.into(),
+            End::Negative => NEGATIVE.into(),
         }
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<Done, Failure> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut voice = Voice::new(&args.output);
     let machine = Machine::detect();
-    match &args.command {
-        None => verdict::run(&machine, &args.quick, &mut voice),
-        Some(Command::List) => Ok(list::run(&machine)),
-        Some(Command::Machine) => machine::run(&machine, &mut voice),
-        Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice),
-        Some(Command::Map(map)) => map::run(&machine, map, &mut voice),
-        Some(Command::Tune(tune)) => tune::run(&machine, tune, &mut voice),
-        Some(Command::LibcTimes(times)) => tune::libc_times(&machine, times),
-    }
+    let done = match &args.command {
+        None => verdict::run(&machine, &args.quick, &mut voice)?,
+        Some(Command::List) => list::run(&machine),
+        Some(Command::Machine) => machine::run(&machine, &mut voice)?,
+        Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice)?,
+        Some(Command::Map(map)) => map::run(&machine, map, &mut voice)?,
+        Some(Command::Compare(compare)) => compare::run(&machine, compare, &mut voice)?,
+        Some(Command::Tune(tune)) => tune::run(&machine, tune, &mut voice)?,
+        Some(Command::LibcTimes(times)) => tune::libc_times(&machine, times)?,
+        // A page is no record.
+        Some(Command::Report(page)) => return report::run(page),
+    };
+    export::write(&done.report, args.output.format, args.output.lines)?;
+    Ok(done.exit_code())
 }
 
 /// The common head's machine: enough to see that two results come from different ones.
@@ -63,10 +74,10 @@ const HEAD: &[Column<Machine>] = &[
     data("stepping", |m| Value::Count(m.cpu.stepping.into())),
     data("hypervisor", |m| Value::Flag(m.cpu.hypervisor)),
     data("cpus", |m| Value::Count(m.cpus as u64)),
-    data("memory_bytes", |m| Value::Bytes(m.total_bytes as usize)),
-    data("last_level_bytes", |m| Value::Bytes(m.last_level_bytes())),
-    data("line_bytes", |m| Value::Bytes(m.geometry.line_max().value)),
-    data("page_bytes", |m| Value::Bytes(m.page_bytes)),
+    data("memory_bytes", |m| Value::Bytes(m.total_bytes)),
+    data("last_level_bytes", |m| Value::bytes(m.last_level_bytes())),
+    data("line_bytes", |m| Value::bytes(m.geometry.line_max().value)),
+    data("page_bytes", |m| Value::bytes(m.page_bytes)),
 ];
 
 fn report(command: &'static str, machine: &Machine, sections: Vec<Section>) -> Report {

@@ -250,7 +250,7 @@ fn bare(written: &str) -> Value {
 
 fn threshold(threshold: Threshold) -> Value {
     match threshold {
-        Threshold::Bytes(bytes) => Value::Bytes(bytes),
+        Threshold::Bytes(bytes) => Value::bytes(bytes),
         state => Value::text(state),
     }
 }
@@ -541,9 +541,9 @@ const TUNABLES: &[Column<glibc::Found>] = &[
     only_shown("tunable", |f| Value::text(f.trial.tunable.name.trim_start_matches("glibc.cpu."))),
     data("tunable", |f| Value::text(&f.trial.tunable.name)),
     data("operation", |f| Value::text(f.trial.operation)),
-    shown("default_bytes", "default", |f| Value::Bytes(f.trial.tunable.value as usize)),
+    shown("default_bytes", "default", |f| Value::Bytes(f.trial.tunable.value)),
     data("tried", |f| Value::Words(f.trial.values.iter().map(u64::to_string).collect())),
-    shown("value_bytes", "best", |f| Value::or_missing(f.value, |v| Value::Bytes(v as usize))),
+    shown("value_bytes", "best", |f| Value::or_missing(f.value, |v| Value::Bytes(v))),
     shown("ratio", "faster", |f| Value::or_missing(f.ratio, |r| Value::Ratio(r.median))),
     data("ratio_low", |f| Value::or_missing(f.ratio, |r| Value::Ratio(r.low))),
     data("ratio_high", |f| Value::or_missing(f.ratio, |r| Value::Ratio(r.high))),

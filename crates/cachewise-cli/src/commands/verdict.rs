@@ -152,7 +152,7 @@ fn measure_all(
 const VERDICTS: &[Column<Verdict>] = &[
     shown("slot", "slot", |v| Value::text(v.slot)),
     shown("variant", "variant", |v| Value::text(&v.winner)),
-    shown("from_bytes", "from", |v| Value::Bytes(v.from_bytes)),
+    shown("from_bytes", "from", |v| Value::bytes(v.from_bytes)),
     data("against", |v| Value::text(&v.against)),
     shown("ratio", "ratio", |v| Value::Ratio(v.ratio.median)),
     data("ratio_low", |v| Value::Ratio(v.ratio.low)),

@@ -164,6 +164,19 @@ pub struct Times {
     pub use_baseline: Samples,
     /// The whole step.
     pub whole: Samples,
+    /// Misses of the last-level cache in a step, where the CPU's counters can be read.
+    pub misses: Misses,
+}
+
+/// Misses per step, by part; zero where nothing can be counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Misses {
+    /// In the operation.
+    pub op: Samples,
+    /// In the use.
+    pub used: Samples,
+    /// In the victim's walks, if they are in turn with the operation.
+    pub victim: Samples,
 }
 
 /// One contender in one cell.

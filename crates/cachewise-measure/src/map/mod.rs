@@ -9,8 +9,8 @@ mod survey;
 
 pub use break_even::{BreakEven, Crossing, Duel, Finding, Side, break_even, duel, is_nontemporal};
 pub use cell::{
-    Cell, Core, Figures, Measured, Outcome, Share, Status, Times, USE_UNIT_BYTES, UseKind, Victim,
-    Walk,
+    Cell, Core, Figures, Measured, Misses, Outcome, Share, Status, Times, USE_UNIT_BYTES, UseKind,
+    Victim, Walk,
 };
 pub use plan::{Axes, Axis};
 pub use run::{Soil, measure};

@@ -5,7 +5,7 @@
 //! all cells of the group in turn, and what is mapped anew for the next batch is mapped anew for
 //! all of them.
 
-use super::cell::{Cell, Core, Measured, Outcome, Status, Times};
+use super::cell::{Cell, Core, Measured, Misses, Outcome, Status, Times};
 use super::step::{self, FIGURES, Sample, Stage};
 use crate::arena::Ground;
 use crate::case::{Align, Case, Page, Pattern, Temperature};
@@ -76,7 +76,7 @@ pub fn measure(
     let rounds = effort.samples.div_ceil(batches).max(effort.rounds_min);
     let mut rng = Rng::new(effort.seed);
     let mut group: Vec<Record> =
-        cells.iter().filter(|cell| cell.soil() == soil).map(|cell| Record::new(cell)).collect();
+        cells.iter().filter(|cell| cell.soil() == soil).map(Record::new).collect();
     let mut wrong: Vec<Option<String>> = contestants.iter().map(|_| None).collect();
     let started = Instant::now();
     for batch in 0..batches {
@@ -194,11 +194,13 @@ impl Record {
     }
 }
 
+const COLUMNS: usize = 10;
+
 /// One round of one entrant beside the baseline's, in the order of [`Times::columns_mut`].
 ///
 /// A victim on another core has walked as long as the step lasted; what its loads would have taken
 /// without the operation is its baseline, and the difference is a part of what the step cost.
-fn round_times(core: Core, own: &Sample, baseline: &Sample) -> [f64; 7] {
+fn round_times(core: Core, own: &Sample, baseline: &Sample) -> [f64; COLUMNS] {
     let (victim, victim_baseline, whole) = match core {
         Core::Same => (own[step::VICTIM], baseline[step::VICTIM], own[step::WHOLE]),
         Core::Other => {
@@ -208,13 +210,28 @@ fn round_times(core: Core, own: &Sample, baseline: &Sample) -> [f64; 7] {
         }
     };
     let (op, delay, used) = (own[step::OP], own[step::DELAY], own[step::USE]);
-    [op, delay, used, victim, victim_baseline, baseline[step::USE_AGAIN], whole]
+    let misses = [step::OP, step::USE, step::VICTIM].map(|part| own[step::MISSES + part]);
+    let again = baseline[step::USE_AGAIN];
+    let [op_misses, use_misses, victim_misses] = misses;
+    [op, delay, used, victim, victim_baseline, again, whole, op_misses, use_misses, victim_misses]
 }
 
 impl Times {
-    fn columns_mut(&mut self) -> [&mut Samples; 7] {
-        let Self { op, delay, used, victim, victim_baseline, use_baseline, whole } = self;
-        [op, delay, used, victim, victim_baseline, use_baseline, whole]
+    fn columns_mut(&mut self) -> [&mut Samples; COLUMNS] {
+        let Self { op, delay, used, victim, victim_baseline, use_baseline, whole, misses } = self;
+        let Misses { op: op_misses, used: use_misses, victim: victim_misses } = misses;
+        [
+            op,
+            delay,
+            used,
+            victim,
+            victim_baseline,
+            use_baseline,
+            whole,
+            op_misses,
+            use_misses,
+            victim_misses,
+        ]
     }
 
     /// Adds the batches of a later measurement of the same.

@@ -13,6 +13,7 @@ use crate::clock;
 use crate::companion::Companion;
 use crate::contestant::{Contestant, Routine};
 use crate::cores;
+use crate::counters::Counter;
 use crate::lines::Lines;
 use crate::rounds::Bench;
 use crate::{Error, Machine};
@@ -31,7 +32,9 @@ const PARTS: usize = 5;
 pub(super) const WHOLE: usize = PARTS;
 /// Of a bystander on another core, per step of the whole.
 pub(super) const LOADS: usize = PARTS + 1;
-pub(super) const FIGURES: usize = PARTS + 2;
+/// From here on by part, where they can be counted: misses per step.
+pub(super) const MISSES: usize = PARTS + 2;
+pub(super) const FIGURES: usize = MISSES + PARTS;
 
 /// A pass of steps is not timed shorter.
 const PASS: Duration = Duration::from_micros(500);
@@ -50,6 +53,7 @@ pub(super) struct Stage<'a> {
     steps: usize,
     lead_in_steps: usize,
     cpu: Option<usize>,
+    misses: Option<Counter>,
 }
 
 enum Bystander {
@@ -111,6 +115,21 @@ impl Stamped {
     }
 }
 
+/// Reads a counter instead of the clock. It costs a system call a lap, so it has a pass of its own.
+struct Counted<'a> {
+    counter: &'a mut Counter,
+    last: u64,
+    sums: [u64; PARTS],
+}
+
+impl Stopwatch for Counted<'_> {
+    fn lap(&mut self, part: usize) {
+        let now = self.counter.read();
+        self.sums[part] += now.saturating_sub(self.last);
+        self.last = self.counter.read();
+    }
+}
+
 impl<'a> Stage<'a> {
     /// `steps` as measured before, or 0 to find out.
     pub(super) fn new(
@@ -140,8 +159,17 @@ impl<'a> Stage<'a> {
         let delay = (cell.delay_bytes > 0).then(|| lines(cell.delay_bytes)).transpose()?;
         let lead_in_steps = machine.last_level_bytes() / (cell.size_bytes * sides(cell)).max(1);
         let lead_in_steps = lead_in_steps.max(LEAD_IN_STEPS);
-        let mut stage =
-            Self { cell: *cell, arena, contestants, bystander, delay, steps, lead_in_steps, cpu };
+        let mut stage = Self {
+            cell: *cell,
+            arena,
+            contestants,
+            bystander,
+            delay,
+            steps,
+            lead_in_steps,
+            cpu,
+            misses: None,
+        };
         if steps == 0 {
             stage.steps = stage.steps_lasting(PASS);
         }
@@ -214,6 +242,17 @@ impl<'a> Stage<'a> {
         self.contestants.get(entrant).map(|who| who.routine())
     }
 
+    fn misses(&mut self, routine: Option<&dyn Routine>) -> [f64; PARTS] {
+        let steps = self.steps;
+        let Some(mut counter) = self.misses.take() else { return [0.0; PARTS] };
+        let last = counter.read();
+        let mut counted = Counted { counter: &mut counter, last, sums: [0; PARTS] };
+        self.pass(routine, ALL, steps, &mut counted);
+        let misses = counted.sums.map(|sum| sum as f64 / steps as f64);
+        self.misses = Some(counter);
+        misses
+    }
+
     fn accompany(&self, yes: bool) {
         if let Bystander::Beside(companion) = &self.bystander {
             companion.walk(yes);
@@ -229,8 +268,10 @@ impl<'a> Stage<'a> {
 }
 
 impl Bench<FIGURES> for Stage<'_> {
-    /// With a bystander on another core both must stay where they are.
+    /// With a bystander on another core both must stay where they are. A counter counts the thread
+    /// that opened it.
     fn enter(&mut self, _thread: usize) {
+        self.misses = Counter::cache_misses();
         if let Some(cpu) = self.cpu {
             cores::stay_on(cpu);
         }
@@ -243,6 +284,9 @@ impl Bench<FIGURES> for Stage<'_> {
         self.accompany(true);
         self.pass(routine, WRITERS, self.lead_in_steps, &mut Unstamped);
         self.pass(routine, ALL, LEAD_IN_STEPS, &mut Unstamped);
+        if let Bystander::Beside(companion) = &self.bystander {
+            companion.wait();
+        }
     }
 
     fn sample(&mut self, entrant: usize) -> Sample {
@@ -259,10 +303,14 @@ impl Bench<FIGURES> for Stage<'_> {
 
         let mut stamped = Stamped::new();
         self.pass(routine, ALL, steps, &mut stamped);
+        let misses = self.misses(routine);
         self.accompany(false);
         let part = |sum| (clock::ns_each(sum, steps) - Stamped::lap_ns()).max(0.0);
         let [victim, op, delay, used, again] = stamped.sums.map(part);
-        [victim, op, delay, used, again, whole_ns, loads]
+        let mut sample = [0.0; FIGURES];
+        sample[..MISSES].copy_from_slice(&[victim, op, delay, used, again, whole_ns, loads]);
+        sample[MISSES..].copy_from_slice(&misses);
+        sample
     }
 }
 

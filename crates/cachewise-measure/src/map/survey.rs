@@ -16,6 +16,7 @@ use crate::contestant::{Contestant, LIBC};
 use crate::{Effort, Error, Machine, Stop};
 use cachewise::variant::Store;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -95,6 +96,9 @@ impl Survey<'_> {
         for round in 0..REFINEMENTS {
             if round > 0 {
                 until = started + self.time;
+                if Instant::now() > until {
+                    break;
+                }
                 pending = self.close(known);
                 if pending.is_empty() {
                     break;
@@ -128,15 +132,18 @@ impl Survey<'_> {
                 break;
             }
             let soil = group[0].soil();
-            if !contenders.contains_key(&soil) {
-                tell(Progress::Choosing(&group[0]));
-                match self.contenders(&group[0]) {
-                    Ok(names) => contenders.insert(soil, names),
-                    Err(Error::Stopped) => break,
-                    // The cells of this soil will meet the same and say so.
-                    Err(_) => contenders.insert(soil, vec![LIBC.to_owned()]),
-                };
-            }
+            let names = match contenders.entry(soil) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    tell(Progress::Choosing(&group[0]));
+                    match self.contenders(&group[0]) {
+                        Ok(names) => unknown.insert(names),
+                        Err(Error::Stopped) => break,
+                        // The cells of this soil will meet the same and say so.
+                        Err(_) => unknown.insert(vec![LIBC.to_owned()]),
+                    }
+                }
+            };
             tell(Progress::Measuring(&group[0], group.len(), left));
             let share = group.len() as f64 / left as f64;
             let effort = Effort {
@@ -145,7 +152,6 @@ impl Survey<'_> {
                 rounds_min: ROUNDS_MIN,
                 seed: self.seed ^ (known.len() as u64) << 32,
             };
-            let names = contenders.get(&soil).map_or(&[][..], Vec::as_slice);
             let field: Vec<&Contestant> =
                 self.field.iter().filter(|who| names.iter().any(|n| n == who.name())).collect();
             match measure(self.machine, group, &field, &effort, self.stop) {

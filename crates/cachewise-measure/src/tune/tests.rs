@@ -93,6 +93,7 @@ fn measured(
             use_baseline: samples(0.0),
             delay: samples(0.0),
             used: samples(0.0),
+            misses: Default::default(),
         };
         Outcome { variant: name.to_owned(), status: Status::Ok, because: None, times }
     });

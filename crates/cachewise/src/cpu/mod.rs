@@ -37,6 +37,15 @@ pub use reader::{Native, Reader, Registers};
 
 use core::fmt;
 
+/// Where [`Native`]'s features come from, for display.
+pub const FEATURES_SOURCE: &str = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+    "cpuid and xgetbv"
+} else if cfg!(any(target_arch = "aarch64", target_arch = "arm")) {
+    "auxiliary vector"
+} else {
+    "nothing"
+};
+
 /// One CPU as its [`Reader`] described it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpu {

@@ -118,7 +118,10 @@ impl Reader for Native {
                 options(nomem, nostack, preserves_flags),
             );
         }
-        Some(Arm::A64 { hwcap: auxiliary(AT_HWCAP), hwcap2: auxiliary(AT_HWCAP2), ctr, dczid })
+        // What the build takes for granted needs nobody to announce it.
+        let built_in = if cfg!(target_feature = "neon") { Arm::A64_ASIMD } else { 0 };
+        let hwcap = auxiliary(AT_HWCAP) | built_in;
+        Some(Arm::A64 { hwcap, hwcap2: auxiliary(AT_HWCAP2), ctr, dczid })
     }
 
     #[cfg(all(target_arch = "arm", not(miri)))]

@@ -29,7 +29,7 @@ impl Row {
 }
 
 /// What a fault handler has to do: set the program counter to `pc` and the result register (x86-64:
-/// `rax`; aarch64: `x9`; armv7: `r12`, and the IT bits of the CPSR to zero) to `done_bytes`, leave
+/// `rax`; i686: `eax`; aarch64: `x9`; armv7: `r12`, and the IT bits of the CPSR to zero) to `done_bytes`, leave
 /// everything else as it was, and return from the exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup {

@@ -19,11 +19,12 @@
 //! - A destination byte may have been written more than once.
 //!
 //! The memory is reached by pointers and assembly only: a reference to memory that others change or
-//! take away is undefined behaviour in Rust, and so is `ptr::copy` on it. Objects of 1, 2, 4 and
-//! 8 bytes that are aligned on both sides are not torn.
+//! take away is undefined behaviour in Rust, and so is `ptr::copy` on it. Objects of 1, 2 and
+//! 4 bytes, and of 8 where a general register has as many, are not torn if they are aligned on both
+//! sides. [`try_read`] and [`try_write`] don't tear 8 bytes anywhere.
 //!
-//! This module exists where the crate has assembly: x86-64 with the System V convention and ELF. On
-//! other systems only the infallible calls exist.
+//! This module exists where the crate has assembly (a list is in the [crate's root](crate)). On other
+//! systems only the infallible calls exist.
 //!
 //! ```
 //! # #[cfg(all(feature = "std", target_os = "linux"))] {

@@ -7,7 +7,11 @@ use iced_x86::{
     OpKind, Register,
 };
 use object::elf::SHF_ALLOC;
-use object::read::elf::{ElfFile64, ProgramHeader as _};
+#[cfg(target_pointer_width = "32")]
+use object::read::elf::ElfFile32 as ElfFile;
+#[cfg(target_pointer_width = "64")]
+use object::read::elf::ElfFile64 as ElfFile;
+use object::read::elf::ProgramHeader as _;
 use object::{
     Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionFlags, SymbolKind,
 };
@@ -77,7 +81,7 @@ impl Image {
     }
 
     fn parse(bytes: &[u8]) -> Self {
-        let file = ElfFile64::<Endianness>::parse(bytes).expect("an ELF file");
+        let file = ElfFile::<Endianness>::parse(bytes).expect("an ELF file");
         let mut image = Self::default();
         for symbol in file.symbols() {
             let Some(name) = symbol.name().ok().and_then(|n| n.strip_prefix(PREFIX)) else {
@@ -98,7 +102,7 @@ impl Image {
                 .sections()
                 .find_map(|s| s.data_range(function.start, len).ok().flatten())
                 .expect("a function lies in a section");
-            let decoder = Decoder::with_ip(64, code, function.start, DecoderOptions::NONE);
+            let decoder = Decoder::with_ip(usize::BITS, code, function.start, DecoderOptions::NONE);
             image.instructions.extend(decoder.into_iter().map(|i| (i.ip(), i)));
         }
 
@@ -163,7 +167,7 @@ impl Image {
         self.named(&format!("{}_{}", variant.operation(), variant.name()))
     }
 
-    fn fixup(&self, pc: u64) -> Option<u64> {
+    pub(crate) fn fixup(&self, pc: u64) -> Option<u64> {
         self.rows.iter().find(|row| row.pc == pc).map(|row| row.fixup)
     }
 }
@@ -267,7 +271,7 @@ pub(crate) fn accesses_memory(instruction: &Instruction) -> bool {
     let info = factory.info(instruction);
     let foreign = info.used_memory().iter().any(|memory| {
         memory.access() != OpAccess::NoMemAccess
-            && !matches!(memory.base(), Register::RSP | Register::RIP)
+            && !matches!(memory.base(), Register::RSP | Register::ESP | Register::RIP)
     });
     // The decoder lists no memory for `clzero`, which clears the line that rax points into.
     (foreign || instruction.mnemonic() == Mnemonic::Clzero) && !prefetch

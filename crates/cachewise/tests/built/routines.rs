@@ -4,16 +4,20 @@ use super::common::title;
 use super::image::{
     Effect, Image, Paths, Walk, accesses_memory, destination_register, is_vector, registers, visit,
 };
-use super::step::{is_nontemporal_store, writes};
+use super::saved;
+use super::step::is_nontemporal_store;
 use crate::say;
 use cachewise::cpu::Features;
-use cachewise::variant::{self, Prefetch, RegisterClass, Store, Variant};
+use cachewise::variant::{self, Operation, Prefetch, RegisterClass, Store, Variant};
 use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
 use std::collections::BTreeSet;
 
 /// The routine without rows: it walks backward over ranges that overlap, so a fault would leave
 /// its *end* done, which no fix-up here can express.
 const WITHOUT_ROWS: &str = "copy_backward";
+
+/// Where i686 stores an answer of three words to the caller's own memory.
+const ANSWERS: Option<&str> = if cfg!(target_arch = "x86") { Some("word_done") } else { None };
 
 /// Entries that are no variant of copying or clearing: they have no row in the registry.
 const BESIDE_THE_REGISTRY: [&str; 14] = [
@@ -99,7 +103,9 @@ fn every_path_from_a_nontemporal_store_to_a_return_is_fenced() {
     }
     // The way through a fix-up fences by itself: also for the unfenced entries, and whatever was
     // pending when the fault came.
-    let entries = assembly().map(|variant| image.routine(variant).start);
+    // (On a CPU that may have no fence, only where there can be something to fence.)
+    let fences = |v: &&Variant| cfg!(target_arch = "x86_64") || v.store() == Store::NonTemporal;
+    let entries = assembly().filter(fences).map(|variant| image.routine(variant).start);
     let before_faults: BTreeSet<u64> =
         entries.flat_map(|entry| visit(image, entry, false)).collect();
     let rows: Vec<_> = image.rows.iter().filter(|row| before_faults.contains(&row.pc)).collect();
@@ -125,9 +131,14 @@ fn unfenced_entries_are_what_their_fenced_callers_call() {
         let steps: Vec<&Instruction> =
             code.filter(|i| !matches!(i.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Nop)).collect();
         let mnemonics: Vec<Mnemonic> = steps.iter().map(|i| i.mnemonic()).collect();
-        let expected = [Mnemonic::Call, Mnemonic::Sfence, Mnemonic::Ret];
-        assert_eq!(mnemonics, expected, "{}", routine.name);
-        assert_eq!(steps[0].near_branch_target(), unfenced.start, "{}", routine.name);
+        let (push, call) = match variant.operation() {
+            _ if cfg!(target_arch = "x86_64") => (0, &[Mnemonic::Call][..]),
+            Operation::Copy => (3, &[Mnemonic::Call, Mnemonic::Add][..]),
+            Operation::Clear => (4, &[Mnemonic::Call, Mnemonic::Add][..]),
+        };
+        let expected = [&vec![Mnemonic::Push; push], call, &[Mnemonic::Sfence, Mnemonic::Ret]];
+        assert_eq!(mnemonics, expected.concat(), "{}", routine.name);
+        assert_eq!(steps[push].near_branch_target(), unfenced.start, "{}", routine.name);
         // And it is worth its name: one fence for a batch, none per copy. (The control of the test
         // above, too: a path without a fence is found.)
         let paths = without_faults.from(unfenced.start, false);
@@ -139,8 +150,10 @@ fn unfenced_entries_are_what_their_fenced_callers_call() {
 #[test]
 fn ordinary_stores_are_not_fenced() {
     let Some(image) = image() else { return };
+    // On a CPU that may have no fence, not after a fault either.
+    let with_faults = cfg!(target_arch = "x86");
     for variant in assembly().filter(|v| v.store() != Store::NonTemporal) {
-        let reached = visit(image, image.routine(variant).start, false);
+        let reached = visit(image, image.routine(variant).start, with_faults);
         for (at, instruction) in at_once(image, &reached) {
             let fence = matches!(
                 instruction.mnemonic(),
@@ -195,26 +208,55 @@ fn routines_store_and_prefetch_as_their_rows_say() {
     });
 }
 
-/// Beyond what every x86-64 CPU has, a routine uses what its row says it needs.
+/// What the decoder says an instruction needs, in our terms. It knows one feature less: `movnti` came
+/// with SSE2, the fence, the prefetch and `movntq` with SSE or with AMD's extensions to MMX.
+fn needs(instruction: &Instruction) -> Features {
+    match instruction.mnemonic() {
+        Mnemonic::Movnti => Features::MOVNTI,
+        Mnemonic::Sfence | Mnemonic::Prefetchnta | Mnemonic::Movntq => Features::MMXEXT,
+        _ => {
+            // The decoder's names are Linux's in capitals; those of old are unknown here.
+            let names = instruction.cpuid_features().iter();
+            let names = names.map(|feature| format!("{feature:?}").to_lowercase());
+            let features = names.filter_map(|name| Features::from_name(&name));
+            features.fold(Features::empty(), Features::union)
+        }
+    }
+}
+
+/// Beyond what every CPU of the architecture has, a routine uses what its row says it needs, and
+/// what no CPU has that without.
 #[test]
 fn routines_need_the_features_their_rows_say() {
-    const EVERY_X86_64: [&str; 4] = ["mmx", "sse", "sse2", "movnti"];
+    let every_x86_64 = [Features::SSE2, Features::MOVNTI];
+    let implied = [
+        (Features::AVX, Features::SSE2),
+        (Features::SSE2, Features::SSE),
+        (Features::MOVNTI, Features::MMXEXT),
+        (Features::SSE, Features::MMX.union(Features::MMXEXT)),
+    ];
     let Some(image) = image() else { return };
     each_routine(image, |variant, reached| {
-        let mut used = Features::empty();
-        for (_, instruction) in at_once(image, reached) {
-            for feature in instruction.cpuid_features() {
-                // The decoder's names are Linux's in capitals; those of old are unknown here.
-                let name = format!("{feature:?}").to_lowercase();
-                used = used.union(Features::from_name(&name).unwrap_or(Features::empty()));
+        let used = at_once(image, reached).map(|(_, i)| needs(i));
+        let used = used.fold(Features::empty(), Features::union);
+        let mut declared = variant.required_features();
+        if cfg!(target_arch = "x86_64") {
+            declared = every_x86_64.into_iter().fold(declared, Features::union);
+        }
+        for (feature, with) in implied {
+            if declared.contains(feature) {
+                declared = declared.union(with);
             }
         }
-        let needed = |f: &Features| !EVERY_X86_64.contains(&f.name());
-        for feature in used.iter().filter(needed) {
-            let declared = variant.required_features().contains(feature);
-            assert!(declared, "{} uses {feature} and doesn't need it", title(variant));
-        }
+        let undeclared = used.without(declared);
+        assert!(undeclared.is_empty(), "{} uses {undeclared} and doesn't need it", title(variant));
     });
+    for name in BESIDE_THE_REGISTRY {
+        let reached = visit(image, image.named(name).start, false);
+        for (at, instruction) in at_once(image, &reached) {
+            assert!(needs(instruction).is_empty(), "{name}: {}", text(image, at));
+        }
+    }
 }
 
 /// `vzeroupper` is about the upper halves of the first sixteen: left dirty they slow the SSE code
@@ -251,16 +293,21 @@ fn every_path_leaves_clean_register_states() {
 }
 
 #[test]
-fn callee_saved_registers_and_the_direction_flag_are_left_alone() {
-    const SAVED: [Register; 6] =
-        [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
+fn callee_saved_registers_the_stack_and_the_direction_flag_are_as_before() {
     let Some(image) = image() else { return };
     for (&at, instruction) in &image.instructions {
         assert_ne!(instruction.mnemonic(), Mnemonic::Std, "{}", text(image, at));
-        for (register, access) in registers(instruction) {
-            let saved = SAVED.contains(&register.full_register()) && writes(access);
-            assert!(!saved, "{}", text(image, at));
+    }
+    let unfenced = |name: &str| image.named(&format!("{name}_unfenced")).start;
+    for variant in assembly() {
+        let routine = image.routine(variant);
+        assert!(saved::check(image, routine.start) > 0);
+        if variant.store() == Store::NonTemporal {
+            assert!(saved::check(image, unfenced(&routine.name)) > 0);
         }
+    }
+    for name in BESIDE_THE_REGISTRY {
+        assert!(saved::check(image, image.named(name).start) > 0);
     }
 }
 
@@ -271,10 +318,11 @@ fn every_access_has_its_row_and_every_row_its_access() {
     let Some(image) = image() else { return };
     assert!(!image.rows.is_empty(), "no exception table in the binary");
     assert!(image.table_is_loaded, "the table is not loaded with the program");
-    let without_rows = image.named(WITHOUT_ROWS);
+    let without_rows = [Some(WITHOUT_ROWS), ANSWERS].into_iter().flatten();
+    let without_rows: Vec<_> = without_rows.map(|name| image.named(name)).collect();
     let rows: BTreeSet<u64> = image.rows.iter().map(|row| row.pc).collect();
     for (&at, instruction) in &image.instructions {
-        let without = (without_rows.start..without_rows.end).contains(&at);
+        let without = without_rows.iter().any(|f| (f.start..f.end).contains(&at));
         let expected = accesses_memory(instruction) && !without;
         assert_eq!(rows.contains(&at), expected, "row for {}", text(image, at));
     }
@@ -329,6 +377,7 @@ fn innermost_loops_begin_at_32_byte_boundaries() {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn entries_are_branch_targets_for_cet() {
     let Some(image) = image() else { return };

@@ -22,8 +22,10 @@ pub use rng::Rng;
 use cachewise::policy::{self, Gate};
 use cachewise::switch::{self, Slot};
 use cachewise::variant::{self, Clearer, Copier, Operation, RegisterClass, Variant};
+use std::ffi::OsString;
 use std::io::Write as _;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::process::Command;
+use std::sync::{LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
 /// Prints although the test passes: libtest captures only what goes through `print!`.
 #[macro_export]
@@ -34,6 +36,26 @@ macro_rules! say {
 pub fn say_line(line: std::fmt::Arguments<'_>) {
     // A closed stderr is no reason to fail a test.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Whether only a part of the cases shall run, `CACHEWISE_TEST_BUDGET=small`: where an emulator takes
+/// its time. Every variant, every offset in a block and both sides stay; lengths and alignments are
+/// sampled.
+pub fn is_small() -> bool {
+    static SMALL: LazyLock<bool> =
+        LazyLock::new(|| std::env::var("CACHEWISE_TEST_BUDGET").is_ok_and(|word| word == "small"));
+    *SMALL
+}
+
+/// This test binary, to be run again: by the words of `CACHEWISE_TEST_RUNNER`, an emulator and its
+/// arguments, where the system itself cannot start it.
+pub fn this_binary() -> Command {
+    let this = std::env::current_exe().expect("this binary's path").into_os_string();
+    let runner = std::env::var("CACHEWISE_TEST_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace().map(OsString::from).chain([this]);
+    let mut command = Command::new(words.next().expect("at least this binary"));
+    command.args(words);
+    command
 }
 
 /// Runs `test` for each row that is `wanted` and can run here; returns how many that were.

@@ -33,9 +33,10 @@ pub struct Steps {
 struct Executed {
     address: u64,
     /// In the order of [`GENERAL`].
-    general: [u64; 16],
+    general: [u64; GENERAL.len()],
 }
 
+#[cfg(target_arch = "x86_64")]
 const GENERAL: [(libc::c_int, Register); 16] = [
     (libc::REG_RAX, Register::RAX),
     (libc::REG_RBX, Register::RBX),
@@ -54,6 +55,24 @@ const GENERAL: [(libc::c_int, Register); 16] = [
     (libc::REG_R14, Register::R14),
     (libc::REG_R15, Register::R15),
 ];
+
+#[cfg(target_arch = "x86_64")]
+const PC: libc::c_int = libc::REG_RIP;
+
+#[cfg(target_arch = "x86")]
+const GENERAL: [(libc::c_int, Register); 8] = [
+    (libc::REG_EAX, Register::EAX),
+    (libc::REG_EBX, Register::EBX),
+    (libc::REG_ECX, Register::ECX),
+    (libc::REG_EDX, Register::EDX),
+    (libc::REG_ESI, Register::ESI),
+    (libc::REG_EDI, Register::EDI),
+    (libc::REG_EBP, Register::EBP),
+    (libc::REG_ESP, Register::ESP),
+];
+
+#[cfg(target_arch = "x86")]
+const PC: libc::c_int = libc::REG_EIP;
 
 /// What the handler works on: plain memory, sized before the first trap.
 struct Watch {
@@ -79,9 +98,9 @@ extern "C" fn on_trap(_signal: i32, _info: *mut libc::siginfo_t, context: *mut l
     let watch = unsafe { &mut *watch };
     // SAFETY: the kernel hands a `ucontext_t` to an `SA_SIGINFO` handler.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
-    let register = |number: libc::c_int| context.uc_mcontext.gregs[number as usize] as u64;
+    let register = |number: libc::c_int| context.uc_mcontext.gregs[number as usize] as usize as u64;
     let general = GENERAL.map(|(number, _)| register(number));
-    let executed = Executed { address: register(libc::REG_RIP), general };
+    let executed = Executed { address: register(PC), general };
     if watch.steps < watch.capacity {
         // SAFETY: below the capacity.
         unsafe { watch.executed.add(watch.steps).write(executed) };
@@ -166,10 +185,26 @@ pub fn steps(
     let destination = unsafe { first.add(at) };
     WATCH.store(ptr::from_mut(&mut watch), Relaxed);
     // SAFETY: TF makes each instruction trap to our handler, which is installed.
-    unsafe { asm!("pushfq", "or dword ptr [rsp], 0x100", "popfq") };
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        asm!("pushfq", "or dword ptr [rsp], 0x100", "popfq");
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "x86")]
+    unsafe {
+        asm!("pushfd", "or dword ptr [esp], 0x100", "popfd");
+    }
     call(destination);
     // SAFETY: clears TF again.
-    unsafe { asm!("pushfq", "and dword ptr [rsp], ~0x100", "popfq") };
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        asm!("pushfq", "and dword ptr [rsp], ~0x100", "popfq");
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "x86")]
+    unsafe {
+        asm!("pushfd", "and dword ptr [esp], ~0x100", "popfd");
+    }
     WATCH.store(null_mut(), Relaxed);
 
     assert!(watch.steps <= CAPACITY, "the call took too many instructions to keep");
@@ -186,8 +221,8 @@ impl Steps {
             let address = executed.address;
             // SAFETY: the CPU has just executed code there. 15 bytes is the longest instruction;
             // code is followed by more of the program's image.
-            let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, 15) };
-            Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
+            let bytes = unsafe { std::slice::from_raw_parts(address as usize as *const u8, 15) };
+            Decoder::with_ip(usize::BITS, bytes, address, DecoderOptions::NONE).decode()
         })
     }
 

@@ -10,8 +10,9 @@
     reason = "each test binary uses its own part of this"
 )]
 
+use crate::common::this_binary;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 
 const ROLE: &str = "CACHEWISE_TEST_CHILD";
 
@@ -68,8 +69,7 @@ pub fn is(path: &str) -> bool {
 }
 
 pub fn spawn(path: &str) -> Ended {
-    let this = std::env::current_exe().expect("this binary's path");
-    let output = Command::new(this)
+    let output = this_binary()
         .args(["--exact", path, "--nocapture", "--test-threads=1"])
         .env(ROLE, path)
         .stdin(Stdio::null())

@@ -2,7 +2,7 @@
 
 use crate::common::{Handle, for_each_variant, title};
 use crate::say;
-use crate::stage::{AREA, Case, Kind, PAGE, PAGES, Stage, Tail, check_result};
+use crate::stage::{AREA, Case, Kind, NON_CANONICAL, PAGE, PAGES, Stage, Tail, check_result};
 use cachewise::fallible::{self, Cause, Side};
 use cachewise::variant::{Operation, Variant};
 
@@ -240,15 +240,22 @@ fn null_non_canonical_and_beyond_user_space() {
     let bad = [
         (0, Cause::Unmapped),
         (1, Cause::Unmapped),
-        (0x8000_0000_0000_0000, Cause::NonCanonical),
-        (0x0000_8000_0000_0000, Cause::NonCanonical),
-        (0xdead_beef_dead_beef, Cause::NonCanonical),
+        (0x8000_0000_0000_0000, NON_CANONICAL),
+        (0x0000_8000_0000_0000, NON_CANONICAL),
+        (0xdead_beef_dead_beef, NON_CANONICAL),
         (0xffff_8000_0000_0000, Cause::Unmapped),
         (usize::MAX as u64 - 99, Cause::Unmapped),
     ];
     // Those that 32 bits can hold.
     let bad = bad.map(|(address, cause): (u64, _)| (usize::try_from(address).ok(), cause));
-    let bad = || bad.into_iter().filter_map(|(address, cause)| Some((address?, cause)));
+    // Emulated on x86-64, a pointer that is no address there raises what the emulator's own code
+    // happens to raise: a bus error, if its base register is the frame's.
+    let emulated = |address| matches!(address, 0x8000_0000_0000_u64 | 0xdead_beef_dead_beef);
+    let known = move |address: usize| cfg!(target_arch = "x86_64") || !emulated(address as u64);
+    let bad = || {
+        let bad = bad.into_iter().filter_map(|(address, cause)| Some((address?, cause)));
+        bad.filter(|&(address, _)| known(address))
+    };
     let top = [isize::MAX as usize, usize::MAX];
     let lens = [1, 7, 8, 31, 64, 100, 600, 5000, 70_000].into_iter().chain(beyond_4_gib(1)).chain(top);
     each(Operation::Copy, |stage, variant| {

@@ -1,6 +1,6 @@
 //! See `faults_fuzz.rs`.
 
-use crate::common::{Handle, Rng, available, candidates, exclusive, title};
+use crate::common::{Handle, Rng, available, candidates, exclusive, is_small, title};
 use crate::say;
 use crate::stage::{AREA, Case, Kind, PAGE, PAGES, Stage, Tail};
 use cachewise::fallible::{self, Chunks, Fault, Pair, user};
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow::{Break, Continue};
 
 const CASES: usize = 300_000;
+const FEW_CASES: usize = 60_000;
 /// A layout costs system calls, so it serves for some cases.
 const CASES_PER_LAYOUT: usize = 64;
 
@@ -211,7 +212,8 @@ impl Fuzz {
 fn random_layouts_against_the_model() {
     let _alone = exclusive();
     fallible::install().expect("the handlers can be installed");
-    let (cases, seed) = (number("CACHEWISE_FUZZ_CASES", CASES), number("CACHEWISE_FUZZ_SEED", 1));
+    let usual = if is_small() { FEW_CASES } else { CASES };
+    let (cases, seed) = (number("CACHEWISE_FUZZ_CASES", usual), number("CACHEWISE_FUZZ_SEED", 1));
     let of = |copies: bool| {
         let recoverable = available().filter(|v| v.recoverable());
         recoverable.filter(|&v| matches!(Handle::of(v), Handle::Copy(_)) == copies).collect()

@@ -4,11 +4,12 @@
 
 use crate::child::{End, ended, fork, forked, handle, scenario, shared, wait};
 use crate::common::{Handle, available, candidates, exclusive, title};
-use crate::stage::{Area, Case, Kind, PAGE, Stage, Tail};
+use crate::stage::{Area, Case, Kind, NON_CANONICAL, PAGE, Stage, Tail};
 use cachewise::policy::{self, Gate, Threshold};
 use cachewise::switch::{self, Slot};
 use cachewise::variant::Variant;
-use cachewise::{bytes, fallible, page};
+use cachewise::fallible::{self, Cause};
+use cachewise::{bytes, page};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
@@ -106,7 +107,11 @@ scenario!(
                     // Plain Rust checks its pointers in a debug build.
                     continue;
                 }
-                for (wild, code) in [(0_u64, SEGV_MAPERR), (1 << 63, libc::SI_KERNEL)] {
+                let no_address = match NON_CANONICAL {
+                    Cause::NonCanonical => libc::SI_KERNEL,
+                    _ => SEGV_MAPERR,
+                };
+                for (wild, code) in [(0_u64, SEGV_MAPERR), (1 << 63, no_address)] {
                     // 32 bits hold only the first.
                     let Ok(wild) = usize::try_from(wild) else { continue };
                     let (dst, src) = (stage.dst.at(0), stage.src.at(0));

@@ -17,11 +17,15 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Of x86.
+/// Of x86; the least of Arm.
 pub const PAGE: usize = 4096;
 pub const PAGES: usize = 16;
 pub const AREA: usize = PAGES * PAGE;
 const MARGIN: usize = 256;
+
+/// Of a pointer that is no address: only x86-64 tells it apart.
+pub const NON_CANONICAL: Cause =
+    if cfg!(target_arch = "x86_64") { Cause::NonCanonical } else { Cause::Unmapped };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

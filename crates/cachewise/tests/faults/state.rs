@@ -1,7 +1,7 @@
 //! What is as before after a recovery: registers, modes, masks (case 22).
 
 use crate::child::{handle, mask_bits, scenario};
-use crate::common::{Handle, available, title};
+use crate::common::{Handle, available, is_small, title};
 use crate::probe::{Called, Probe, vector_bytes};
 use crate::say;
 use crate::stage::{Area, Kind, PAGE};
@@ -154,6 +154,7 @@ scenario!(
     }
 );
 
+#[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
 /// Whether the upper halves of the first sixteen vector registers are in use (Intel SDM volume 1,
 /// 13.6: XGETBV with ecx 1).
 fn upper_halves_in_use() -> bool {
@@ -164,6 +165,7 @@ fn upper_halves_in_use() -> bool {
 }
 
 /// `vzeroupper` on the way of a fault as well: else the program's SSE code is slow from then on.
+#[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
 #[test]
 fn upper_halves_are_clean_after_a_recovery() {
     fallible::install().expect("the handlers can be installed");
@@ -206,17 +208,16 @@ fn upper_halves_are_clean_after_a_recovery() {
 struct State {
     mask: u64,
     alternate: (usize, i32, usize),
-    mxcsr: u32,
-    /// Control, status and tag word.
-    x87: [u32; 3],
-    flags: usize,
+    modes: Modes,
 }
 
-fn state() -> State {
-    // SAFETY: all zeroes are a valid value.
-    let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
-    // SAFETY: with no new stack the call only writes the present one.
-    unsafe { libc::sigaltstack(std::ptr::null(), &mut stack) };
+/// MXCSR; the x87's control, status and tag word; the flags that are modes: direction, alignment
+/// check and trap.
+#[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+type Modes = (u32, [u32; 3], usize);
+
+#[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+fn modes() -> Modes {
     let (mut mxcsr, mut x87) = (0_u32, [0_u32; 7]);
     let flags: usize;
     // SAFETY: stores to the operands; `fnstenv` masks the exceptions, so the control word is loaded
@@ -229,14 +230,43 @@ fn state() -> State {
         #[cfg(target_arch = "x86")]
         asm!("pushfd", "pop {}", out(reg) flags);
     }
-    // Direction, alignment check and trap: the rest is the last comparison's.
     let kept = flags & (1 << 10 | 1 << 18 | 1 << 8);
+    (mxcsr, [x87[0] & 0xffff, x87[1] & 0xffff, x87[2] & 0xffff], kept)
+}
+
+/// FPCR.
+#[cfg(target_arch = "aarch64")]
+type Modes = u64;
+
+#[cfg(target_arch = "aarch64")]
+fn modes() -> Modes {
+    let fpcr;
+    // SAFETY: reads a register.
+    unsafe { asm!("mrs {}, fpcr", out(reg) fpcr) };
+    fpcr
+}
+
+/// FPSCR without its status; CPSR's IT bits, endianness and state.
+#[cfg(target_arch = "arm")]
+type Modes = [u32; 2];
+
+#[cfg(target_arch = "arm")]
+fn modes() -> Modes {
+    let (fpscr, cpsr): (u32, u32);
+    // SAFETY: reads two registers.
+    unsafe { asm!("vmrs {}, fpscr", "mrs {}, cpsr", out(reg) fpscr, out(reg) cpsr) };
+    [fpscr & 0x07ff_9f00, cpsr & 0x0600_fe20]
+}
+
+fn state() -> State {
+    // SAFETY: all zeroes are a valid value.
+    let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
+    // SAFETY: with no new stack the call only writes the present one.
+    unsafe { libc::sigaltstack(std::ptr::null(), &mut stack) };
     State {
         mask: mask_bits(),
         alternate: (stack.ss_sp.addr(), stack.ss_flags, stack.ss_size),
-        mxcsr,
-        x87: [x87[0] & 0xffff, x87[1] & 0xffff, x87[2] & 0xffff],
-        flags: kept,
+        modes: modes(),
     }
 }
 
@@ -253,7 +283,7 @@ scenario!(
         let mut other = vec![0_u8; 1000];
         let before = state();
         let mut done = 0;
-        while done < RECOVERIES {
+        while done < if is_small() { RECOVERIES / 10 } else { RECOVERIES } {
             for variant in recoverable() {
                 // SAFETY: what exists is ours.
                 let result = unsafe {

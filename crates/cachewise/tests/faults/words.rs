@@ -1,6 +1,6 @@
 //! Single objects and strings that may not be there.
 
-use crate::stage::{Area, Kind, PAGE, Stop, check_result};
+use crate::stage::{Area, Kind, NON_CANONICAL, PAGE, Stop, check_result};
 use cachewise::fallible::{
     self, Cause, Exchange, Fault, Side, Word, try_compare_exchange, try_read, try_strnlen,
     try_swap, try_write,
@@ -70,7 +70,7 @@ fn reads_and_writes<W: Word + Debug + PartialEq>(first: W, second: W) {
         }
     }
     assert!(area.bytes() == before, "{size} bytes: misaligned, and written all the same");
-    for (wild, cause) in [(0_u64, Cause::Unmapped), (1 << 63, Cause::NonCanonical)] {
+    for (wild, cause) in [(0_u64, Cause::Unmapped), (1 << 63, NON_CANONICAL)] {
         // 32 bits hold only the first.
         let Ok(wild) = usize::try_from(wild) else { continue };
         let wild = wild as *mut W;

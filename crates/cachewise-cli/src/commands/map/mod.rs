@@ -19,6 +19,7 @@ use cachewise_measure::map::{
     self, Axes, Axis, Cell, Core, Measured, Progress, Status, Survey, UseKind, Walk,
 };
 use cachewise_measure::{Contestant, Error, Machine, Page, Temperature};
+pub(crate) use rows::CELLS;
 use rows::Row;
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,7 @@ pub(super) fn run(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Do
         stop: &stop,
     };
     let planned = survey.cells.iter().filter(|cell| !known.iter().any(|m| m.cell == **cell));
-    let mut teller = Teller::new(planned.count(), voice);
+    let mut teller = Teller::new(planned.count(), effort.time, voice);
     let ended = survey.run(&mut known, &mut |progress| teller.tell(progress))?;
     voice.end();
     let end = match ended {
@@ -172,14 +173,16 @@ fn notes(machine: &Machine, args: &Map, voice: &mut Voice) {
 struct Teller<'a> {
     voice: &'a mut Voice,
     started: Instant,
+    /// What the survey was given.
+    time: Duration,
     done: usize,
     planned: usize,
 }
 
 impl<'a> Teller<'a> {
-    fn new(planned: usize, voice: &'a mut Voice) -> Self {
+    fn new(planned: usize, time: Duration, voice: &'a mut Voice) -> Self {
         voice.begin(planned);
-        Self { voice, started: Instant::now(), done: 0, planned }
+        Self { voice, started: Instant::now(), time, done: 0, planned }
     }
 
     fn tell(&mut self, progress: Progress) {
@@ -190,7 +193,8 @@ impl<'a> Teller<'a> {
             Progress::Measuring(like, count, _) => {
                 let left = self.planned.saturating_sub(self.done);
                 let each = self.started.elapsed().checked_div(self.done as u32);
-                let rest = each.map(|each| each * left as u32);
+                let given = self.time.saturating_sub(self.started.elapsed());
+                let rest = each.map(|each| (each * left as u32).min(given));
                 let rest =
                     rest.map_or(String::new(), |rest| format!(", about {} left", time(rest)));
                 let (done, planned) = (self.done, self.planned);

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::record::{Object, SCHEMA_VERSION};
 use cachewise::variant::Operation;
 use cachewise_measure::Machine;
-use cachewise_measure::map::{Cell, Measured, Outcome, Share, Status, Times, Victim};
+use cachewise_measure::map::{Cell, Measured, Misses, Outcome, Share, Status, Times, Victim};
 use cachewise_measure::stats::Samples;
 use serde_json::Value as Json;
 use std::path::Path;
@@ -93,6 +93,8 @@ fn times(row: &Json) -> Option<Times> {
         let batches: Option<Vec<Vec<f64>>> = row[key].as_array()?.iter().map(batch).collect();
         batches.map(Samples::new)
     };
+    // Not in a result from a machine that has no counters.
+    let misses = |key: &str| samples(key).unwrap_or_default();
     Some(Times {
         op: samples("op_samples_ns")?,
         delay: samples("delay_samples_ns")?,
@@ -101,5 +103,10 @@ fn times(row: &Json) -> Option<Times> {
         victim_baseline: samples("victim_baseline_samples_ns")?,
         use_baseline: samples("use_baseline_samples_ns")?,
         whole: samples("samples_ns")?,
+        misses: Misses {
+            op: misses("op_misses_samples"),
+            used: misses("use_misses_samples"),
+            victim: misses("victim_misses_samples"),
+        },
     })
 }

@@ -1,17 +1,17 @@
 //! The columns of `map`'s lists.
 
 use super::{soil, words};
-use crate::record::{Column, Grouped, Value, data, only_shown, shown};
+use crate::record::{Column, Grouped, Value, data, identifying, only_shown, shown};
 use crate::size::Size;
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::map::{
-    BreakEven, Cell, Core, Crossing, Figures, Finding, Measured, Outcome, Share, Side, Status,
-    Times, UseKind, Victim,
+    BreakEven, Cell, Core, Crossing, Figures, Finding, Measured, Misses, Outcome, Share, Side,
+    Status, Times, UseKind, Victim,
 };
 use cachewise_measure::stats::{Estimate, Samples};
 
 /// One contender in one cell.
-pub(super) struct Row {
+pub(crate) struct Row {
     pub(super) cell: Cell,
     pub(super) variant: String,
     pub(super) status: Status,
@@ -52,6 +52,22 @@ impl Row {
         Value::or_missing(self.ratio.map(end), Value::Ratio)
     }
 
+    /// Of the last-level cache per step; missing where there are no counters, since then all are 0.
+    fn misses(&self, part: fn(&Misses) -> &Samples) -> Value {
+        let Misses { op, used, victim } = &self.times.misses;
+        let counted =
+            [op, used, victim].into_iter().any(|s| s.batches().concat().iter().any(|&n| n > 0.0));
+        let misses = part(&self.times.misses).median().filter(|_| counted);
+        Value::or_missing(misses, |misses| Value::Count(misses.round() as u64))
+    }
+
+    fn misses_samples(&self, part: fn(&Misses) -> &Samples) -> Value {
+        match self.misses(part) {
+            Value::Missing => Value::Missing,
+            _ => Value::Samples(part(&self.times.misses).batches().to_vec()),
+        }
+    }
+
     fn samples(&self, part: fn(&Times) -> &Samples) -> Value {
         match self.status {
             Status::Ok => Value::Samples(part(&self.times).batches().to_vec()),
@@ -60,25 +76,25 @@ impl Row {
     }
 }
 
-pub(super) const CELLS: &[Column<Row>] = &[
-    data("operation", |r| Value::text(r.cell.operation)),
-    data("size_bytes", |r| Value::Bytes(r.cell.size_bytes)),
-    data("use_share", |r| Value::Share(r.cell.used.as_f64())),
+pub(crate) const CELLS: &[Column<Row>] = &[
+    identifying(data("operation", |r| Value::text(r.cell.operation))),
+    identifying(data("size_bytes", |r| Value::bytes(r.cell.size_bytes))),
+    identifying(data("use_share", |r| Value::Share(r.cell.used.as_f64()))),
     only_shown("used", |r| Value::text(used(&r.cell))),
-    data("use_kind", |r| Value::text(r.cell.use_kind)),
-    data("delay_bytes", |r| Value::Bytes(r.cell.delay_bytes)),
-    data("victim_bytes", |r| Value::Bytes(r.cell.victim.bytes)),
+    identifying(data("use_kind", |r| Value::text(r.cell.use_kind))),
+    identifying(data("delay_bytes", |r| Value::bytes(r.cell.delay_bytes))),
+    identifying(data("victim_bytes", |r| Value::bytes(r.cell.victim.bytes))),
     only_shown("victim", |r| match r.cell.victim.bytes {
         0 => Value::Missing,
-        bytes => Value::Bytes(bytes),
+        bytes => Value::bytes(bytes),
     }),
-    data("victim_walk", |r| Value::text(r.cell.victim.walk)),
-    data("victim_core", |r| Value::text(r.cell.victim.core)),
-    data("retouch", |r| Value::Count(r.cell.victim.retouch.into())),
-    data("source", |r| Value::text(r.cell.source)),
-    data("page", |r| Value::text(r.cell.page)),
-    data("threads", |r| Value::Count(r.cell.threads as u64)),
-    shown("variant", "variant", |r| Value::text(&r.variant)),
+    identifying(data("victim_walk", |r| Value::text(r.cell.victim.walk))),
+    identifying(data("victim_core", |r| Value::text(r.cell.victim.core))),
+    identifying(data("retouch", |r| Value::Count(r.cell.victim.retouch.into()))),
+    identifying(data("source", |r| Value::text(r.cell.source))),
+    identifying(data("page", |r| Value::text(r.cell.page))),
+    identifying(data("threads", |r| Value::Count(r.cell.threads as u64))),
+    identifying(shown("variant", "variant", |r| Value::text(&r.variant))),
     shown("op_ns", "op", |r| r.ns(|f| f.op_ns)),
     data("delay_ns", |r| r.ns(|f| f.delay_ns)),
     data("use_ns", |r| r.ns(|f| f.use_ns)),
@@ -92,6 +108,9 @@ pub(super) const CELLS: &[Column<Row>] = &[
     data("whole_low_ns", |r| r.ns(|f| f.whole.low)),
     data("whole_high_ns", |r| r.ns(|f| f.whole.high)),
     shown("unattributed_ns", "rest", |r| r.ns(|f| f.unattributed_ns)),
+    data("op_misses", |r| r.misses(|m| &m.op)),
+    data("use_misses", |r| r.misses(|m| &m.used)),
+    data("victim_misses", |r| r.misses(|m| &m.victim)),
     data("against", |_| Value::text(LIBC)),
     data("ratio", |r| r.ratio(|e| e.median)),
     only_shown("libc", |r| match r.status {
@@ -110,6 +129,9 @@ pub(super) const CELLS: &[Column<Row>] = &[
     data("use_baseline_samples_ns", |r| r.samples(|t| &t.use_baseline)),
     data("victim_samples_ns", |r| r.samples(|t| &t.victim)),
     data("victim_baseline_samples_ns", |r| r.samples(|t| &t.victim_baseline)),
+    data("op_misses_samples", |r| r.misses_samples(|m| &m.op)),
+    data("use_misses_samples", |r| r.misses_samples(|m| &m.used)),
+    data("victim_misses_samples", |r| r.misses_samples(|m| &m.victim)),
 ];
 
 impl Grouped for Row {
@@ -186,11 +208,11 @@ fn end(line: &BreakEven, last: bool) -> Option<Side> {
 
 pub(super) const BREAK_EVEN: &[Column<BreakEven>] = &[
     data("operation", |l| Value::text(l.line.operation)),
-    data("size_bytes", |l| Value::Bytes(l.line.size_bytes)),
+    data("size_bytes", |l| Value::bytes(l.line.size_bytes)),
     data("use_kind", |l| Value::text(l.line.use_kind)),
     only_shown("used by", |l| Value::text(l.line.use_kind)),
-    shown("delay_bytes", "after", |l| Value::Bytes(l.line.delay_bytes)),
-    data("victim_bytes", |l| Value::Bytes(l.line.victim.bytes)),
+    shown("delay_bytes", "after", |l| Value::bytes(l.line.delay_bytes)),
+    data("victim_bytes", |l| Value::bytes(l.line.victim.bytes)),
     only_shown("victim", |l| Value::text(victim(&l.line))),
     data("victim_walk", |l| Value::text(l.line.victim.walk)),
     data("victim_core", |l| Value::text(l.line.victim.core)),

@@ -102,7 +102,7 @@ fn changes<'a>(
 
 pub(super) const VERDICTS: &[Column<Verdict>] = &[
     data("operation", |v| Value::text(v.like.operation)),
-    data("size_bytes", |v| Value::Bytes(v.like.size_bytes)),
+    data("size_bytes", |v| Value::bytes(v.like.size_bytes)),
     data("source", |v| Value::text(v.like.source)),
     data("use_kind", |v| Value::text(v.like.use_kind)),
     shown("what", "what", |v| {

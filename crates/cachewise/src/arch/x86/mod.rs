@@ -68,8 +68,8 @@ pub(crate) const BLOCK_BYTES: usize = 64;
 /// Makes this thread's non-temporal stores behave as if they were ordinary ones from here on.
 ///
 /// A build for CPUs without SSE cannot know whether there is an `sfence`. A locked instruction
-/// empties the write-combining buffers as well (Intel SDM volume 3, 12.3.1; AMD APM volume 2,
-/// 7.4.1), on every CPU.
+/// empties the write-combining buffers as well, on every CPU (Intel SDM volume 3, "Buffering of
+/// Write Combining Memory Locations"; AMD APM volume 2, "Write-Combining Buffer Operations").
 #[inline(always)]
 pub(crate) fn fence() {
     #[cfg(target_feature = "sse")]

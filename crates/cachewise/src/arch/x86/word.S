@@ -2,10 +2,10 @@
 # a string.
 #
 # Eight bytes go through the x87 unit: its 64-bit integer load and store are one access on a Pentium
-# and everything after it (Intel SDM volume 3, 9.1.1), exact, raise nothing whatever the control
-# word says, and are there without SSE2. `cmpxchg8b` could read as well, but it also writes, so a
-# read-only object would fault. The x87 stack is empty between calls; a kernel that has not saved
-# the unit's state must not read or write eight bytes by these.
+# and everything after it (Intel SDM volume 3, "Guaranteed Atomic Operations"), exact, raise nothing
+# whatever the control word says, and are there without SSE2. `cmpxchg8b` could read as well, but it
+# also writes, so a read-only object would fault. The x87 stack is empty between calls; a kernel that
+# has not saved the unit's state must not read or write eight bytes by these.
 #
 # The result has three words, which cdecl returns through a pointer that is the first argument and
 # that the callee takes off the stack. Inside, eax is what was there, ebx the upper half of that,

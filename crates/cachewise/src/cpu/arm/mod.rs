@@ -36,8 +36,6 @@ pub enum Arm {
     },
 }
 
-/// AArch64 hwcaps: Advanced SIMD.
-const A64_ASIMD: u64 = 1 << 1;
 /// AArch64 hwcaps, second word: FEAT_MOPS.
 const A64_MOPS: u64 = 1 << 43;
 /// AArch32 hwcaps: Advanced SIMD.
@@ -46,6 +44,9 @@ const A32_NEON: u64 = 1 << 12;
 const DZP: u64 = 1 << 4;
 
 impl Arm {
+    /// AArch64 hwcaps: Advanced SIMD.
+    pub(super) const A64_ASIMD: u64 = 1 << 1;
+
     pub(super) fn features(self) -> Features {
         let mut features = Features::empty();
         let mut add = |there: bool, feature: Features| {
@@ -55,7 +56,7 @@ impl Arm {
         };
         match self {
             Self::A64 { hwcap, hwcap2, dczid, .. } => {
-                add(hwcap & A64_ASIMD != 0, Features::NEON);
+                add(hwcap & Self::A64_ASIMD != 0, Features::NEON);
                 add(hwcap2 & A64_MOPS != 0, Features::MOPS);
                 add(dczid & DZP == 0, Features::DC_ZVA);
             }

@@ -1,5 +1,7 @@
 //! Recorded CPUs replayed through the reader, forged ones, and this machine.
 
+#[cfg(feature = "std")]
+mod arm;
 #[cfg(all(target_arch = "x86", not(cachewise_portable)))]
 mod defaults;
 mod dumps;

@@ -12,10 +12,10 @@ use crate::cpu::Source::{CpuidAmdLegacy, CpuidLeaf4, Default, Sysfs};
 use crate::cpu::{Cache, Doubt, Fact, Field, Geometry, Kind, Level, Native};
 
 /// A folder that is removed at the end of the test.
-struct Root(PathBuf);
+pub(super) struct Root(PathBuf);
 
 impl Root {
-    fn new(test: &str) -> Self {
+    pub(super) fn new(test: &str) -> Self {
         let folder = std::format!("cachewise-sysfs-{}-{test}", std::process::id());
         let root = std::env::temp_dir().join(folder);
         // Left by an earlier run with the same process id that was killed.
@@ -25,7 +25,7 @@ impl Root {
     }
 
     /// Level, type, size, line and the CPUs that share it, as the files spell them.
-    fn cache(self, cpu: u32, index: u32, files: [&str; 5]) -> Self {
+    pub(super) fn cache(self, cpu: u32, index: u32, files: [&str; 5]) -> Self {
         let folder = self.0.join(std::format!("cpu{cpu}/cache/index{index}"));
         fs::create_dir_all(&folder).unwrap();
         let names = ["level", "type", "size", "coherency_line_size", "shared_cpu_list"];
@@ -33,6 +33,10 @@ impl Root {
             fs::write(folder.join(name), std::format!("{text}\n")).unwrap();
         }
         self
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
     }
 
     fn haswell(self) -> Self {

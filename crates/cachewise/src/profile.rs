@@ -34,7 +34,7 @@
 //!
 //! Who decides, the later over the earlier: default, profile, environment, call. So
 //! [`apply`](Profile::apply) leaves alone what `CACHEWISE_FORCE` or
-//! [`switch::set`](crate::switch::set) has decided.
+//! [`switch::set`] has decided.
 
 use crate::available::Disabled;
 use crate::cpu::{Cpu, Features, Geometry, Level, Text};

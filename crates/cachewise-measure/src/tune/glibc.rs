@@ -41,7 +41,7 @@ pub struct Tunable {
 pub enum Timed {
     /// The operation alone, the same buffers again: a matter of the loop.
     Hot,
-    /// The whole step of a [map](crate::map) cell from cold memory, with all of the result used at
+    /// The whole step of a [map] cell from cold memory, with all of the result used at
     /// once and with nothing of it used: libc cannot know which it is.
     Whole,
 }

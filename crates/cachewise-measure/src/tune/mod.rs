@@ -1,7 +1,7 @@
 //! From measured cells to a profile: which variant serves each slot and from what size on, how much
 //! is lost by it, and how much by the rules that others ship.
 //!
-//! The cells are [planned](plan), measured by [`map::measure`](crate::map::measure) with the
+//! The cells are [planned](plan), measured by [`measure`](crate::map::measure()) with the
 //! contenders that a [screening](screen) leaves, and [split](split) in two: two thirds are fitted,
 //! the rest only scored. Which cell goes where depends on the seed, not on what was measured.
 //!

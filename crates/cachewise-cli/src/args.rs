@@ -348,7 +348,7 @@ impl Effort {
 
     /// Four rounds in each of three batches or more: as many samples as half of them can be scored by.
     pub(crate) fn of_tune(&self, quick: bool) -> cachewise_measure::Effort {
-        self.or_seconds(if quick { 60 } else { 900 }, 4)
+        self.or_seconds(if quick { 150 } else { 900 }, 4)
     }
 
     fn or_seconds(&self, seconds: u64, rounds_min: usize) -> cachewise_measure::Effort {

@@ -323,7 +323,7 @@ pub(crate) struct Effort {
     #[arg(long, default_value_t = 30, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) samples: u16,
-    /// Default: 3 for each case of bench; 45 for the quick verdict, 1080 for a map, 45 for a quick one
+    /// Default: 3 for each case of bench; 45 for the quick verdict; map 1080, quick 45; tune 900, quick 150
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time: Option<Seconds>,
     /// For the order of everything that is shuffled. Default: 1
@@ -348,7 +348,7 @@ impl Effort {
 
     /// Four rounds in each of three batches or more: as many samples as half of them can be scored by.
     pub(crate) fn of_tune(&self, quick: bool) -> cachewise_measure::Effort {
-        self.or_seconds(if quick { 60 } else { 900 }, 4)
+        self.or_seconds(if quick { 150 } else { 900 }, 4)
     }
 
     fn or_seconds(&self, seconds: u64, rounds_min: usize) -> cachewise_measure::Effort {

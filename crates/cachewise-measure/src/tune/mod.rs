@@ -2,7 +2,7 @@
 //! is lost by it, and how much by the rules that others ship.
 //!
 //! The cells are [planned](plan), measured by [`measure`](crate::map::measure()) with the
-//! contenders that a [screening](screen) leaves, and [`split`] in two: two thirds are fitted,
+//! contenders that a [screening](screen) leaves, and [split] in two: two thirds are fitted,
 //! the rest only scored. Which cell goes where depends on the seed, not on what was measured.
 //!
 //! A policy knows the caller's [`Intent`] and the size; whatever else differs between the cells

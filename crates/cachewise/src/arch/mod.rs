@@ -80,7 +80,7 @@ pub(crate) struct Outcome {
     pub(crate) stopped_by: usize,
 }
 
-#[cfg_attr(any(miri, cachewise_portable), allow(dead_code, reason = "plain Rust never stops"))]
+#[allow(dead_code, reason = "plain Rust never stops")]
 impl Outcome {
     /// All bytes were done.
     pub(crate) const DONE: Self = Self { left_bytes: 0, stopped_by: Self::NOTHING };

@@ -32,9 +32,9 @@ mod native {
     const TIME: Duration = Duration::from_millis(25);
     /// For the control at one shape, and how often it goes round the shapes: the two threads must
     /// meet on two CPUs, which on a busy machine takes some tries.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     const CONTROL_TIME: Duration = Duration::from_millis(50);
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
     const CONTROL_TRIES: usize = 20;
 
     /// Apart from each other, as from the data: a line of its own for each.

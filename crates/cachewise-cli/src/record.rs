@@ -140,17 +140,38 @@ impl Section {
         columns: &[Column<R>],
         rows: impl IntoIterator<Item = R>,
     ) -> Self {
+        Self::List(List::new(key, columns, rows))
+    }
+
+    /// A list that is left out of tables.
+    pub(crate) fn data<R: Grouped>(
+        key: &'static str,
+        columns: &[Column<R>],
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let mut list = List::new(key, columns, rows);
+        list.rows.iter_mut().for_each(|row| row.only_data = true);
+        Self::List(list)
+    }
+
+    pub(crate) fn object<R>(key: &'static str, columns: &[Column<R>], of: &R) -> Self {
+        Self::Object(Object::new(key, columns, of))
+    }
+}
+
+impl List {
+    fn new<R: Grouped>(
+        key: &'static str,
+        columns: &[Column<R>],
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
         let heads = columns.iter().map(|c| Head { key: c.key, title: c.title }).collect();
         let row = |row: R| Row {
             group: row.group(),
             only_data: row.only_data(),
             values: columns.iter().map(|column| (column.value)(&row)).collect(),
         };
-        Self::List(List { key, heads, rows: rows.into_iter().map(row).collect() })
-    }
-
-    pub(crate) fn object<R>(key: &'static str, columns: &[Column<R>], of: &R) -> Self {
-        Self::Object(Object::new(key, columns, of))
+        Self { key, heads, rows: rows.into_iter().map(row).collect() }
     }
 }
 

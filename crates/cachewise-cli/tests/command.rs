@@ -264,7 +264,7 @@ fn wrong_words_are_usage_errors_that_say_what_is_right() {
         ("map copy --use-kind both", "read, write"),
         ("map copy --walk random", "dependent, independent"),
         ("map copy --page 1GiB", "4KiB, 2MiB"),
-        ("map copy --resume /no/such/file.json", "cannot go on from"),
+        ("map copy --resume /no/such/file.json", "there is no such file"),
         ("list --lines", "--format json"),
     ] {
         cachewise(args).assert().code(2).stdout("").stderr(contains(says));
@@ -495,12 +495,24 @@ fn a_profile_is_written_loaded_checked_and_refused_elsewhere() {
         assert_eq!(slot["decided_by"] == "profile", named.is_some(), "{slot}");
     }
 
-    let check = format!("{TUNE} --check {}", file.path());
+    // Without sizes: what is checked is what the profile says it was measured by.
+    let check = format!("tune --samples 12 --time 0 --check {}", file.path());
     let checked = json(&check);
     assert_eq!(list(&checked, "checks").len(), 8 + 6);
+    let cells = |value: &Value| -> std::collections::BTreeSet<String> {
+        let keys = ["operation", "size_bytes", "source", "use_share", "use_kind", "victim_bytes"];
+        let cell = |cell: &Value| keys.map(|key| cell[key].to_string()).join(" ");
+        list(value, "cells").iter().map(cell).collect()
+    };
+    assert_eq!(cells(&value).len(), 2 * 4);
+    assert_eq!(cells(&checked), cells(&value));
     for row in list(&checked, "checks") {
         has_fields(row, "name part then now standing saving saving_low saving_high");
     }
+
+    std::fs::write(file.path(), text.replace("plan = \"quick ", "plan = \"slow ")).unwrap();
+    let refused = cachewise(&check).assert().code(2).stdout("");
+    refused.stderr(contains("\"slow\" is no plan").and(contains("give --size or --quick")));
 
     std::fs::write(file.path(), text.replace("family = ", "family = 9")).unwrap();
     for args in ["list", &check] {

@@ -26,6 +26,17 @@ pub struct Effort {
     pub seed: u64,
 }
 
+impl Effort {
+    /// How many batches of how many rounds give the samples: batches first, as far as each has its
+    /// least rounds.
+    pub(crate) fn batches_and_rounds(&self) -> (usize, usize) {
+        let rounds_min = self.rounds_min.max(1);
+        let least = BATCHES_MIN.min(self.samples).max(1);
+        let batches = (self.samples / rounds_min).clamp(least, BATCHES);
+        (batches, self.samples.div_ceil(batches).max(rounds_min))
+    }
+}
+
 /// Fewer placements of memory would show nothing of how much they matter.
 pub(crate) const BATCHES_MIN: usize = 3;
 pub(crate) const BATCHES: usize = 6;
@@ -60,8 +71,7 @@ pub fn measure(
 ) -> Result<Measured, Error> {
     let footprint_bytes = machine.footprint_bytes(case)?;
     let ground = Ground { footprint_bytes, source: case.temperature, page: Page::Base };
-    let batches = effort.samples.clamp(1, BATCHES);
-    let rounds = effort.samples.div_ceil(batches).max(effort.rounds_min);
+    let (batches, rounds) = effort.batches_and_rounds();
     let mut rng = Rng::new(effort.seed);
     let mut results: Vec<_> = contestants.iter().map(|_| Ok(Samples::default())).collect();
     let mut calls_per_sample = None;
@@ -190,6 +200,21 @@ mod tests {
                 assert!(samples.batches().iter().all(|batch| !batch.is_empty()));
                 assert!(samples.batches().concat().iter().all(|&ns| ns > 0.0));
             }
+        }
+    }
+
+    #[test]
+    fn samples_are_spread_over_batches_as_far_as_each_has_its_rounds() {
+        for (samples, rounds_min, batches_and_rounds) in [
+            (30, 1, (6, 5)),
+            (30, 4, (6, 5)),
+            (12, 4, (3, 4)),
+            (5, 1, (5, 1)),
+            (1, 4, (1, 4)),
+            (0, 0, (1, 1)),
+        ] {
+            let effort = Effort { samples, rounds_min, ..effort() };
+            assert_eq!(effort.batches_and_rounds(), batches_and_rounds);
         }
     }
 

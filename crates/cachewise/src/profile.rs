@@ -9,7 +9,8 @@
 //! The format is a small, strict subset of TOML: comments, tables, and `key = value` where a value
 //! is a string without escapes or a whole number. What is not understood is an error with its
 //! line, since a misspelt slot that is passed over would look like one that was tuned. Only
-//! `[evidence]` may hold anything: it is for people. Rejected: a TOML crate, which a `no_std`
+//! `[evidence]` may hold anything: it is for people, and for the tool that wrote it
+//! ([`evidence`]). Rejected: a TOML crate, which a `no_std`
 //! library without dependencies cannot have; and JSON, which has no comments.
 //!
 //! ```toml
@@ -28,7 +29,7 @@
 //! copy_nontemporal = 4096
 //! copy_auto = "off"
 //!
-//! [evidence]                  # not looked at
+//! [evidence]                  # decides nothing
 //! clear_page = "1.08 times as fast as the default (1.05 to 1.11)"
 //! ```
 //!
@@ -225,6 +226,18 @@ impl Profile {
     pub fn date(&self) -> &str {
         self.date.as_str()
     }
+}
+
+/// A text of the `[evidence]` in a profile's text: what whoever measured it wrote down, and nothing
+/// that decides anything. `None` if it isn't there, is no text, or comes after a line that is wrong.
+///
+/// ```
+/// let text = "schema_version = 1\n[evidence]\nplan = \"quick\" # fewer of everything";
+/// assert_eq!(cachewise::profile::evidence(text, "plan"), Some("quick"));
+/// assert_eq!(cachewise::profile::evidence(text, "schema_version"), None);
+/// ```
+pub fn evidence<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    parse::evidence(text, key)
 }
 
 /// The file's text, which [`Profile::parse`] reads back. Evidence may be appended.
@@ -680,6 +693,21 @@ mod parse {
             }
         }
         draft.finish().map_err(|because| Error::Profile { line: 0, because })
+    }
+
+    pub(super) fn evidence<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+        let mut is_evidence = false;
+        for line in text.lines() {
+            match read(line).ok()? {
+                Line::Blank => {}
+                Line::Table(name) => is_evidence = TABLES.contains(&(name, Table::Evidence)),
+                Line::Pair(known, Given::Text(text)) if is_evidence && known == key => {
+                    return Some(text);
+                }
+                Line::Pair(..) => {}
+            }
+        }
+        None
     }
 
     impl Draft {

@@ -6,6 +6,7 @@ mod list;
 mod machine;
 pub(crate) mod map;
 mod report;
+mod survey;
 mod tune;
 mod verdict;
 

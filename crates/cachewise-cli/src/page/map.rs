@@ -7,13 +7,12 @@ use super::picture::Pattern;
 use super::{
     described, figure, grouped, label, shown, sorted_values, values, with_interval, without,
 };
+use crate::commands::map;
+use crate::commands::map::words::{Verdict, verdicts};
 use crate::record;
-use crate::results::{Case, Fields, Kind, Results, name_of};
-use cachewise::variant::Operation;
-use cachewise_measure::map::{
-    Cell, Duel, Measured, Outcome, Share, Side, Status, Times, UseKind, Victim, duel,
-};
-use cachewise_measure::{Page, Temperature};
+use crate::results::cells::measured;
+use crate::results::{Case, Kind, Results, name_of};
+use cachewise_measure::map::{Duel, Side, duel};
 
 pub(super) const METHOD: &[&str] = &[
     "A step is: the bystander walks its working set, the operation, other traffic, the use of the \
@@ -75,7 +74,7 @@ pub(super) fn pictures(results: &Results) -> Vec<(&'static str, &'static str, Ve
         bars.push(element("div").class("pictures").children(pictures));
     }
     vec![
-        ("break-even", "Break-even", break_even(&results.others)),
+        ("break-even", "Break-even", break_even(results)),
         ("whole", "Who wins the whole", maps),
         ("parts", "Of which parts it is made", bars),
     ]
@@ -128,7 +127,7 @@ impl Axes {
                 };
                 cell.first().is_some_and(is_it)
             })?;
-            contest(found)
+            Some(contest(found))
         };
         let row = |row: Vec<_>| {
             let cells = columns.iter().map(|column| cell(&row, column)).collect();
@@ -214,68 +213,48 @@ fn or_all(label: String) -> String {
 }
 
 /// The two sides of a cell, from the samples in the file.
-fn contest(cases: &[&Case]) -> Option<heat::Cell> {
-    let operation = match cases.first()?.text("operation") {
-        "clear" => Operation::Clear,
-        _ => Operation::Copy,
+fn contest(cases: &[&Case]) -> heat::Cell {
+    let open = |hint: String| heat::Cell { ratio: 1.0, call: Call::Open, hint };
+    let cells = match measured(cases.iter().copied()) {
+        Ok(cells) => cells,
+        Err(error) => return open(error),
     };
-    let outcome = |case: &&Case| {
-        let whole = case.timed(Kind::Map).map(|timed| timed.samples).unwrap_or_default();
-        Outcome {
-            variant: case.text("variant").to_owned(),
-            status: Status::Ok,
-            because: None,
-            times: Times { whole, ..Times::default() },
-        }
+    let Some(duel) = cells.first().and_then(|cell| duel(cell, SEED)) else {
+        return open("one of the two sides is missing, or has too few samples".into());
     };
-    let outcomes = cases.iter().map(outcome).collect();
-    // The sides are told by operation and name alone, so the rest of the cell may be anything.
-    let cell = Cell {
-        operation,
-        size_bytes: 0,
-        source: Temperature::Cold,
-        page: Page::Base,
-        threads: 1,
-        used: Share::NONE,
-        use_kind: UseKind::Read,
-        delay_bytes: 0,
-        victim: Victim::NONE,
-    };
-    let Some(Duel { nontemporal, temporal, ratio }) = duel(&Measured { cell, outcomes }, SEED)
-    else {
-        let hint = "one of the two sides is missing, or has too few samples".to_owned();
-        return Some(heat::Cell { ratio: 1.0, call: Call::Open, hint });
-    };
-    let hint = format!(
-        "{nontemporal} against {temporal}: {:.2} ({:.2} to {:.2}) times as fast",
-        ratio.median, ratio.low, ratio.high
-    );
-    let call = match (Duel { nontemporal, temporal, ratio }).side() {
+    let call = match duel.side() {
         Side::NonTemporal => Call::Up,
         Side::Temporal => Call::Down,
         Side::Neither => Call::Even,
     };
-    Some(heat::Cell { ratio: ratio.median, call, hint })
+    let Duel { nontemporal, temporal, ratio } = duel;
+    let hint = format!(
+        "{nontemporal} against {temporal}: {:.2} ({:.2} to {:.2}) times as fast",
+        ratio.median, ratio.low, ratio.high
+    );
+    heat::Cell { ratio: ratio.median, call, hint }
 }
 
-/// The verdicts that the map itself reached.
-fn break_even(others: &Fields) -> Vec<Element> {
-    let stored = others.get("verdicts").and_then(serde_json::Value::as_array);
-    let said = |row: &serde_json::Value| {
-        let text = |key| row.get(key).and_then(serde_json::Value::as_str);
-        let what = element("strong").text(text("what")?);
-        Some(element("li").child(what).text(format_args!(": {}", text("verdict")?)))
+/// The verdicts, from the samples in the file: JSON lines hold no others.
+fn break_even(results: &Results) -> Vec<Element> {
+    let cells = match measured(results.cases.iter().filter(|case| case.is_ok())) {
+        Ok(cells) => cells,
+        Err(error) => return vec![element("p").text(format_args!("Not to be had: {error}."))],
     };
-    let verdicts: Vec<Element> = stored.into_iter().flatten().filter_map(said).collect();
+    let verdicts = verdicts(&map::lines(&cells, SEED));
     if verdicts.is_empty() {
-        let text = "The file holds no verdicts: they are in whole results, not in JSON lines.";
+        let text = "No cell has both sides, with samples enough to compare them.";
         return vec![element("p").text(text)];
     }
+    let said = |verdict: &Verdict| {
+        let what = element("strong").text(verdict.what());
+        element("li").child(what).text(format_args!(": {}", verdict.text))
+    };
     vec![
         element("p").text(
             "Up to which share of the result that is used afterwards the best non-temporal variant \
              wins the whole step, operation, use and bystander together.",
         ),
-        element("ul").children(verdicts),
+        element("ul").children(verdicts.iter().map(said)),
     ]
 }

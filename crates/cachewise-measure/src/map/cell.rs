@@ -253,6 +253,15 @@ impl Times {
         })
     }
 
+    /// Whether each part has as many samples, batch by batch, as the whole.
+    pub fn is_complete(&self) -> bool {
+        let Self { op, delay, used, victim, victim_baseline, use_baseline, whole, misses: _ } =
+            self;
+        let rounds = |part: &Samples| part.batches().iter().map(Vec::len).collect::<Vec<_>>();
+        let parts = [op, delay, used, victim, victim_baseline, use_baseline];
+        whole.count() > 0 && parts.into_iter().all(|part| rounds(part) == rounds(whole))
+    }
+
     /// What the victim lost, round by round.
     pub fn victim_excess(&self) -> Samples {
         self.victim.pair(&self.victim_baseline, |with, without| with - without)

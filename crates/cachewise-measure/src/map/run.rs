@@ -12,7 +12,7 @@ use crate::case::{Align, Case, Page, Pattern, Temperature};
 use crate::contestant::Contestant;
 use crate::rng::Rng;
 use crate::rounds::{Rounds, schedule};
-use crate::runner::{BATCHES, BATCHES_MIN, Effort, Stop, arenas};
+use crate::runner::{BATCHES_MIN, Effort, Stop, arenas};
 use crate::stats::Samples;
 use crate::{Error, Machine};
 use cachewise::variant::Operation;
@@ -72,8 +72,7 @@ pub fn measure(
     let case = soil.case();
     let footprint_bytes = machine.footprint_bytes(&case)?;
     let ground = Ground { footprint_bytes, source: soil.source, page: soil.page };
-    let batches = effort.samples.clamp(1, BATCHES);
-    let rounds = effort.samples.div_ceil(batches).max(effort.rounds_min);
+    let (batches, rounds) = effort.batches_and_rounds();
     let mut rng = Rng::new(effort.seed);
     let mut group: Vec<Record> =
         cells.iter().filter(|cell| cell.soil() == soil).map(Record::new).collect();

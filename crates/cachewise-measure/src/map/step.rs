@@ -38,8 +38,8 @@ pub(super) const FIGURES: usize = MISSES + PARTS;
 
 /// A pass of steps is not timed shorter.
 const PASS: Duration = Duration::from_micros(500);
-/// The first steps of a pass are no steady state by themselves.
-const STEPS_MIN: usize = 4;
+/// Long steps are few, and an odd one must not be all that a sample is made of.
+const STEPS_MIN: usize = 2;
 /// Full steps before the timed ones, so that victim, delay and result meet each other.
 const LEAD_IN_STEPS: usize = 2;
 

@@ -5,14 +5,19 @@
 //!   rows of the registry by a few samples of three cells, nothing used, all used, nothing used
 //!   beside a bystander: the best of each kind of store, and the best of the rest. libc always
 //!   takes part.
-//! - Each cell gets a few samples. Then what is left of the time goes where the sides are close:
-//!   shares between two where the winner changes, and more samples where the ratio is near 1.
+//! - Each cell gets a few samples, as few as can be scored. Then what is left of the time goes where
+//!   the sides are close: shares between two where the winner changes, and more samples where the
+//!   ratio is near 1.
+//!
+//! A policy is fitted to a survey of its own plan ([`tune`](crate::tune)), all of whose field
+//! contends everywhere and none of whose cells is left out.
 
 use super::break_even::{Finding, break_even, duel};
 use super::cell::{Cell, Measured, Share, Victim};
 use super::plan::groups;
 use super::run::{Soil, measure};
 use crate::contestant::{Contestant, LIBC};
+use crate::runner::BATCHES_MIN;
 use crate::{Effort, Error, Machine, Stop};
 use cachewise::variant::Store;
 use std::collections::HashMap;
@@ -24,12 +29,15 @@ use std::time::{Duration, Instant};
 pub struct Survey<'a> {
     /// This machine.
     pub machine: &'a Machine,
-    /// All that may contend, libc first, of one operation.
+    /// All that may contend, of each operation libc first.
     pub field: &'a [Contestant],
     /// Whether all of the field contend in every cell.
     pub all_contend: bool,
     /// What was planned.
     pub cells: Vec<Cell>,
+    /// Whether it is these cells and no others, each as good as the next: all get the same number of
+    /// samples, the least that can be scored whatever the time, and none is added between them.
+    pub fixed: bool,
     /// All in all. The first cells are measured whatever the time.
     pub time: Duration,
     /// Samples per contender and cell, if the time suffices.
@@ -68,8 +76,23 @@ pub enum End {
 const ROUNDS_MIN: usize = 4;
 /// The share of the time that is kept for looking closer.
 const KEPT_FOR_REFINING: f64 = 0.2;
+/// Of a planned cell, as long as it is not known to be close: four rounds in each of three batches.
+const SAMPLES_PLANNED: usize = BATCHES_MIN * ROUNDS_MIN;
 /// Two sides are close if neither is so many times faster.
 const CLOSE: f64 = 1.1;
+
+/// What a pass over cells may take.
+#[derive(Clone, Copy)]
+struct Spending {
+    /// When it should be done: what each cell's time is a share of.
+    aim: Instant,
+    /// From when on no more is begun.
+    until: Instant,
+    /// Per contender and cell.
+    samples: usize,
+    /// Whether all is measured even so.
+    whatever: bool,
+}
 
 impl Survey<'_> {
     /// Measures what is not among the `known` ones and adds it there; of known cells the contenders
@@ -91,21 +114,25 @@ impl Survey<'_> {
         }
         let is_new = |cell: &&Cell| !known.iter().any(|measured| measured.cell == **cell);
         let planned: Vec<Cell> = self.cells.iter().filter(is_new).copied().collect();
-        let plan_time = self.time.mul_f64(1.0 - KEPT_FOR_REFINING);
-        let (mut pending, mut until) = (planned, started + plan_time);
+        let until = started + self.time;
+        let plan = Spending {
+            aim: started + self.time.mul_f64(1.0 - KEPT_FOR_REFINING),
+            until,
+            samples: if self.fixed { self.samples } else { self.samples.min(SAMPLES_PLANNED) },
+            whatever: self.fixed,
+        };
+        let refinement = Spending { aim: until, until, samples: self.samples, whatever: false };
+        let (mut pending, mut spending) = (planned, plan);
         for round in 0..REFINEMENTS {
             if round > 0 {
-                until = started + self.time;
-                if Instant::now() > until {
-                    break;
-                }
                 pending = self.close(known);
-                if pending.is_empty() {
+                if pending.is_empty() || Instant::now() > until {
                     break;
                 }
                 tell(Progress::Refining(pending.len()));
+                spending = refinement;
             }
-            let left = self.pass(&pending, until, &mut contenders, known, tell)?;
+            let left = self.pass(&pending, &spending, &mut contenders, known, tell)?;
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(End::Stopped);
             }
@@ -120,7 +147,7 @@ impl Survey<'_> {
     fn pass(
         &self,
         cells: &[Cell],
-        until: Instant,
+        spending: &Spending,
         contenders: &mut HashMap<Soil, Vec<String>>,
         known: &mut Vec<Measured>,
         tell: &mut dyn FnMut(Progress),
@@ -128,7 +155,7 @@ impl Survey<'_> {
         let mut left = cells.len();
         for group in groups(cells) {
             let now = Instant::now();
-            if now > until && left < cells.len() {
+            if now > spending.until && left < cells.len() && !spending.whatever {
                 break;
             }
             let soil = group[0].soil();
@@ -147,13 +174,15 @@ impl Survey<'_> {
             tell(Progress::Measuring(&group[0], group.len(), left));
             let share = group.len() as f64 / left as f64;
             let effort = Effort {
-                samples: self.samples,
-                time: until.saturating_duration_since(now).mul_f64(share),
+                samples: spending.samples,
+                time: spending.aim.saturating_duration_since(now).mul_f64(share),
                 rounds_min: ROUNDS_MIN,
                 seed: self.seed ^ (known.len() as u64) << 32,
             };
-            let field: Vec<&Contestant> =
-                self.field.iter().filter(|who| names.iter().any(|n| n == who.name())).collect();
+            let field: Vec<&Contestant> = self
+                .field(&soil)
+                .filter(|who| names.iter().any(|name| name == who.name()))
+                .collect();
             match measure(self.machine, group, &field, &effort, self.stop) {
                 Ok(measured) => measured.into_iter().for_each(|m| add(known, m)),
                 Err(Error::Stopped) => break,
@@ -169,10 +198,16 @@ impl Survey<'_> {
         Ok(left)
     }
 
+    fn field(&self, soil: &Soil) -> impl Iterator<Item = &Contestant> {
+        let operation = soil.operation;
+        self.field.iter().filter(move |who| who.operation() == operation)
+    }
+
     /// The names of those who are worth their time in cells like this one.
     fn contenders(&self, like: &Cell) -> Result<Vec<String>, Error> {
+        let field: Vec<&Contestant> = self.field(&like.soil()).collect();
         if self.all_contend {
-            return Ok(self.field.iter().map(|who| who.name().to_owned()).collect());
+            return Ok(field.iter().map(|who| who.name().to_owned()).collect());
         }
         let unused = Cell {
             used: Share::NONE,
@@ -186,10 +221,9 @@ impl Survey<'_> {
         let mut victims = of_soil.map(|cell| cell.victim).filter(|victim| *victim != Victim::NONE);
         cells.extend(victims.next().map(|victim| Cell { victim, ..unused }));
         let effort = Effort { samples: 3, time: Duration::ZERO, rounds_min: 1, seed: self.seed };
-        let field: Vec<&Contestant> = self.field.iter().collect();
         let screened = measure(self.machine, &cells, &field, &effort, self.stop)?;
         let kind = |name: &str| {
-            let who = self.field.iter().find(|who| who.name() == name)?;
+            let who = field.iter().find(|who| who.name() == name)?;
             who.registry_row().map(|row| row.store())
         };
         Ok(choose(&scores(&screened), kind))
@@ -206,7 +240,10 @@ impl Survey<'_> {
             let used = middle(low, high)?;
             Some(Cell { used, ..line.line })
         });
-        let mut cells: Vec<Cell> = between.collect();
+        let mut cells: Vec<Cell> = match self.fixed {
+            true => Vec::new(),
+            false => between.collect(),
+        };
         let of_plan = |measured: &&Measured| self.cells.contains(&measured.cell);
         let mut close: Vec<(f64, Cell)> = known
             .iter()
@@ -326,6 +363,7 @@ mod tests {
             field: &field,
             all_contend: false,
             cells,
+            fixed: false,
             time: Duration::ZERO,
             samples: 12,
             seed: 1,
@@ -345,5 +383,17 @@ mod tests {
         assert_eq!((end, &known), (End::Complete, &before));
         survey(planned.clone()).run(&mut known, &mut |_| {}).unwrap();
         assert!(known.len() > 2 && known[..2] == before);
+        // Those of other memory have had no time, unless they are the plan and nothing else.
+        axes.sizes = vec![4096, 8192];
+        axes.victims = Axis::given(vec![0]);
+        let cells = axes.cells();
+        let mut some = Vec::new();
+        let end = survey(cells.clone()).run(&mut some, &mut |_| {}).unwrap();
+        assert_eq!(end, End::TimeShort(cells.len() - some.len()));
+        assert!(some.len() < cells.len());
+        let mut all = Vec::new();
+        let fixed = Survey { fixed: true, ..survey(cells.clone()) };
+        assert_eq!(fixed.run(&mut all, &mut |_| {}).unwrap(), End::Complete);
+        assert!(all.iter().map(|measured| measured.cell).eq(cells));
     }
 }

@@ -1,8 +1,8 @@
 //! From measured cells to a profile: which variant serves each slot and from what size on, how much
 //! is lost by it, and how much by the rules that others ship.
 //!
-//! The cells are [planned](plan), measured by [`measure`](crate::map::measure()) with the
-//! contenders that a [screening](screen) leaves, and [split] in two: two thirds are fitted,
+//! The cells are [planned](Plan), measured by a [survey](crate::map::Survey) with the contenders
+//! that a [screening](screen) leaves, and [split] in two: two thirds are fitted,
 //! the rest only scored. Which cell goes where depends on the seed, not on what was measured.
 //!
 //! A policy knows the caller's [`Intent`] and the size; whatever else differs between the cells
@@ -19,7 +19,7 @@ mod tests;
 
 pub use check::{Checked, Standing, check, policy_of};
 pub use fit::{Fit, Found, GateChoice, Setting, SlotChoice, fit};
-pub use plan::{Survey, Surveyed, plan, screen};
+pub use plan::{Plan, screen};
 pub use rule::{Call, Intent, Policy, Rival};
 pub use score::Regret;
 

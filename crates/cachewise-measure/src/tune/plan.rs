@@ -2,69 +2,127 @@
 
 use crate::case::{Align, Case, Page, Pattern, Temperature};
 use crate::contestant::Contestant;
-use crate::map::{self, Cell, Core, Measured, Share, UseKind, Victim, Walk};
+use crate::map::{Cell, Core, Share, UseKind, Victim, Walk};
 use crate::runner::{Effort, Stop, measure};
+use crate::words::words;
 use crate::{Error, Machine};
 use cachewise::switch::{self, Slot};
 use cachewise::variant::{self, Operation, Store, Variant};
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::fmt;
+use std::str::FromStr;
 
 /// One size to the next is the grid's step.
 const SIZES_BYTES: [usize; 9] =
     [256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
 const QUICK_SIZES_BYTES: [usize; 5] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20];
 
-/// The cells for both operations, those on the same ground next to each other. Without sizes, the
-/// plan's own; `quick` is fewer of everything.
-///
-/// For each size: the result used at once by reading and by writing, not used, not used beside a
-/// bystander that fills half of the second level. The whole plan adds a partial use beside the
-/// bystander, a use after the second level has been gone through, and hot sources.
-pub fn plan(machine: &Machine, sizes_bytes: &[usize], quick: bool) -> Vec<Cell> {
-    let sizes = match (sizes_bytes.is_empty(), quick) {
-        (false, _) => sizes_bytes,
-        (true, true) => &QUICK_SIZES_BYTES,
-        (true, false) => &SIZES_BYTES,
-    };
-    let l2_bytes = machine.geometry.l2_bytes().value;
-    let bystander =
-        Victim { bytes: l2_bytes / 2, walk: Walk::Dependent, core: Core::Same, retouch: 1 };
-    let quarter = Share::new(0.25).unwrap_or(Share::ALL);
-    let (read, write) = (UseKind::Read, UseKind::Write);
-    let mut scenarios = vec![
-        (Share::ALL, read, 0, Victim::NONE),
-        (Share::ALL, write, 0, Victim::NONE),
-        (Share::NONE, read, 0, Victim::NONE),
-        (Share::NONE, read, 0, bystander),
-    ];
-    if !quick {
-        scenarios.push((quarter, read, 0, bystander));
-        scenarios.push((Share::ALL, read, 4 * l2_bytes, Victim::NONE));
-    }
-    let mut cells = Vec::new();
-    for operation in [Operation::Clear, Operation::Copy] {
-        let sources = match (operation, quick) {
-            (Operation::Copy, false) => &[Temperature::Cold, Temperature::Hot][..],
-            _ => &[Temperature::Cold],
+/// Which cells are measured for a profile. Its text goes into the profile, so that who checks it
+/// measures the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    scenarios: Scenarios,
+    sizes_bytes: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scenarios {
+    Full,
+    Quick,
+}
+
+words! {
+    Scenarios: "plan" { Full => "full", Quick => "quick" }
+}
+
+impl Plan {
+    /// Without sizes, the plan's own; `quick` is fewer of everything.
+    pub fn new(sizes_bytes: &[usize], quick: bool) -> Self {
+        let sizes_bytes = match (sizes_bytes, quick) {
+            ([], true) => &QUICK_SIZES_BYTES,
+            ([], false) => &SIZES_BYTES[..],
+            (given, _) => given,
         };
-        for &source in sources {
-            for &size_bytes in sizes {
-                cells.extend(scenarios.iter().map(|&(used, use_kind, delay_bytes, victim)| Cell {
-                    operation,
-                    size_bytes,
-                    source,
-                    page: Page::Base,
-                    threads: 1,
-                    used,
-                    use_kind,
-                    delay_bytes,
-                    victim,
-                }));
+        let scenarios = if quick { Scenarios::Quick } else { Scenarios::Full };
+        Self { scenarios, sizes_bytes: sizes_bytes.to_vec() }
+    }
+
+    /// Whether it is the one of fewer scenarios.
+    pub fn is_quick(&self) -> bool {
+        self.scenarios == Scenarios::Quick
+    }
+
+    /// The cells for both operations, those on the same ground next to each other.
+    ///
+    /// For each size: the result used at once by reading and by writing, not used, not used beside
+    /// a bystander that fills half of the second level. The full plan adds a partial use beside the
+    /// bystander, a use after the second level has been gone through, and hot sources.
+    pub fn cells(&self, machine: &Machine) -> Vec<Cell> {
+        let l2_bytes = machine.geometry.l2_bytes().value;
+        let bystander =
+            Victim { bytes: l2_bytes / 2, walk: Walk::Dependent, core: Core::Same, retouch: 1 };
+        let quarter = Share::new(0.25).unwrap_or(Share::ALL);
+        let (read, write) = (UseKind::Read, UseKind::Write);
+        let mut scenarios = vec![
+            (Share::ALL, read, 0, Victim::NONE),
+            (Share::ALL, write, 0, Victim::NONE),
+            (Share::NONE, read, 0, Victim::NONE),
+            (Share::NONE, read, 0, bystander),
+        ];
+        if !self.is_quick() {
+            scenarios.push((quarter, read, 0, bystander));
+            scenarios.push((Share::ALL, read, 4 * l2_bytes, Victim::NONE));
+        }
+        let mut cells = Vec::new();
+        for operation in [Operation::Clear, Operation::Copy] {
+            let sources = match (operation, self.is_quick()) {
+                (Operation::Copy, false) => &[Temperature::Cold, Temperature::Hot][..],
+                _ => &[Temperature::Cold],
+            };
+            for &source in sources {
+                for &size_bytes in &self.sizes_bytes {
+                    let cell = |&(used, use_kind, delay_bytes, victim)| Cell {
+                        operation,
+                        size_bytes,
+                        source,
+                        page: Page::Base,
+                        threads: 1,
+                        used,
+                        use_kind,
+                        delay_bytes,
+                        victim,
+                    };
+                    cells.extend(scenarios.iter().map(cell));
+                }
             }
         }
+        cells
     }
-    cells
+}
+
+/// `quick 1024 4096`: which scenarios, then the sizes in bytes.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.scenarios)?;
+        self.sizes_bytes.iter().try_for_each(|bytes| write!(f, " {bytes}"))
+    }
+}
+
+impl FromStr for Plan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split(' ');
+        let scenarios = words.next().unwrap_or_default().parse()?;
+        let size = |word: &str| match word.parse() {
+            Ok(0) | Err(_) => Err(format!("\"{word}\" is no size in bytes")),
+            Ok(bytes) => Ok(bytes),
+        };
+        let sizes_bytes: Vec<usize> = words.map(size).collect::<Result<_, _>>()?;
+        match sizes_bytes.as_slice() {
+            [] => Err("there are no sizes".into()),
+            _ => Ok(Self { scenarios, sizes_bytes }),
+        }
+    }
 }
 
 /// Of each kind of store, how many go on.
@@ -122,62 +180,4 @@ pub fn screen(
     }
     let kept = rows.into_iter().filter(|row| kept.contains(row)).map(Contestant::variant);
     [Ok(Contestant::libc(operation))].into_iter().chain(kept).collect()
-}
-
-/// The planned cells on their way.
-pub struct Survey<'a> {
-    /// This machine.
-    pub machine: &'a Machine,
-    /// As [`plan`] gives them.
-    pub cells: &'a [Cell],
-    /// Those that take part, libc first, of both operations.
-    pub field: &'a [Contestant],
-    /// For all cells together. None is left out: where the time is short, each gets the least that
-    /// can be scored.
-    pub effort: Effort,
-    /// Set by whoever wants no more.
-    pub stop: &'a Stop,
-}
-
-/// What came of the planned cells.
-#[derive(Debug, Default)]
-pub struct Surveyed {
-    /// Those with figures.
-    pub cells: Vec<Measured>,
-    /// The first cell of each ground that has none, and why.
-    pub without: Vec<(Cell, Error)>,
-    /// Whether it was stopped before the end.
-    pub stopped: bool,
-}
-
-impl Survey<'_> {
-    /// Measures ground by ground; says each time what comes and how many cells that is.
-    pub fn run(&self, tell: &mut dyn FnMut(&Cell, usize)) -> Surveyed {
-        let until = Instant::now() + self.effort.time;
-        let mut surveyed = Surveyed::default();
-        let mut left = self.cells.len();
-        for (index, cells) in self.cells.chunk_by(|a, b| a.soil() == b.soil()).enumerate() {
-            let (first, count) = (cells[0], cells.len());
-            tell(&first, count);
-            let time = until.saturating_duration_since(Instant::now());
-            let effort = Effort {
-                time: time.mul_f64(count as f64 / left as f64),
-                seed: self.effort.seed ^ (index as u64) << 32,
-                ..self.effort
-            };
-            left -= count;
-            let field: Vec<&Contestant> =
-                self.field.iter().filter(|who| who.operation() == first.operation).collect();
-            match map::measure(self.machine, cells, &field, &effort, self.stop) {
-                Ok(measured) => surveyed.cells.extend(measured),
-                Err(Error::Stopped) => {}
-                Err(error) => surveyed.without.push((first, error)),
-            }
-            if self.stop.load(Ordering::Relaxed) {
-                surveyed.stopped = true;
-                break;
-            }
-        }
-        surveyed
-    }
 }

@@ -365,7 +365,9 @@ fn rivals_go_by_size_alone() {
 fn the_plan_has_every_slot_and_needs_no_more_sources_than_there_are() {
     let machine = Machine::detect();
     for quick in [false, true] {
-        let cells = plan(&machine, &[], quick);
+        let plan = Plan::new(&[], quick);
+        assert_eq!(plan.to_string().parse(), Ok(plan.clone()));
+        let cells = plan.cells(&machine);
         let distinct: std::collections::HashSet<Cell> = cells.iter().copied().collect();
         assert_eq!(distinct.len(), cells.len());
         for operation in [Operation::Clear, Operation::Copy] {
@@ -379,7 +381,11 @@ fn the_plan_has_every_slot_and_needs_no_more_sources_than_there_are() {
         let distinct: std::collections::HashSet<_> = cells.iter().map(Cell::soil).collect();
         assert_eq!(soils.len(), distinct.len(), "cells on the same ground are neighbours");
     }
-    assert!(plan(&machine, &[512], true).iter().all(|cell| cell.size_bytes == 512));
+    let cells = Plan::new(&[512], true).cells(&machine);
+    assert!(cells.iter().all(|cell| cell.size_bytes == 512));
+    for wrong in ["", "quick", "slow 512", "quick 0", "quick  512", "full 1K"] {
+        assert!(wrong.parse::<Plan>().is_err(), "{wrong}");
+    }
 }
 
 #[test]

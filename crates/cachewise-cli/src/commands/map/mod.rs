@@ -3,7 +3,7 @@
 mod heat;
 mod resume;
 mod rows;
-mod words;
+pub(crate) mod words;
 
 use super::{Done, End, report, warn_if_range_is_short};
 use crate::args::Map;
@@ -16,12 +16,10 @@ use cachewise::variant::{self, Operation};
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::counters::Counters;
 use cachewise_measure::map::{
-    self, Axes, Axis, Cell, Core, Measured, Progress, Status, Survey, UseKind, Walk,
+    self, Axes, Axis, BreakEven, Cell, Core, Measured, Status, Survey, UseKind, Walk,
 };
 use cachewise_measure::{Contestant, Error, Machine, Page, Temperature};
-pub(crate) use rows::CELLS;
-use rows::Row;
-use std::time::{Duration, Instant};
+pub(crate) use rows::{CELLS, Row};
 
 pub(super) fn run(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Done, Failure> {
     let operation = args.operation.into();
@@ -39,15 +37,13 @@ pub(super) fn run(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Do
         field: &field,
         all_contend: !args.variant.is_empty(),
         cells,
+        fixed: false,
         time: effort.time,
         samples: effort.samples,
         seed: effort.seed,
         stop: &stop,
     };
-    let planned = survey.cells.iter().filter(|cell| !known.iter().any(|m| m.cell == **cell));
-    let mut teller = Teller::new(planned.count(), effort.time, voice);
-    let ended = survey.run(&mut known, &mut |progress| teller.tell(progress))?;
-    voice.end();
+    let ended = super::survey::run(&survey, &mut known, voice)?;
     let end = match ended {
         map::End::Stopped => End::Stopped,
         _ if known.iter().flat_map(|m| &m.outcomes).any(|o| o.status == Status::Error) => {
@@ -61,7 +57,7 @@ pub(super) fn run(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Do
              JSON and go on with --resume"
         ));
     }
-    let sections = sections(&known, effort.seed, voice);
+    let sections = sections(&known, effort.seed);
     Ok(Done { report: report("map", machine, sections), end })
 }
 
@@ -74,25 +70,34 @@ fn order(cell: &Cell) -> impl Ord + use<> {
     (soil, cell.use_kind == UseKind::Write, cell.delay_bytes, victim, cell.used)
 }
 
-fn sections(known: &[Measured], seed: u64, voice: &mut Voice) -> Vec<Section> {
-    let mut lines = map::break_even(known, seed);
+/// The lines of these cells, in that order.
+pub(crate) fn lines(cells: &[Measured], seed: u64) -> Vec<BreakEven> {
+    let mut lines = map::break_even(cells, seed);
     lines.sort_by_key(|line| order(&line.line));
-    let mut known: Vec<&Measured> = known.iter().collect();
-    known.sort_by_key(|measured| order(&measured.cell));
-    let rows: Vec<Row> = known.iter().flat_map(|measured| Row::all(measured, seed)).collect();
-    for row in &rows {
-        if let (Status::Error | Status::Skipped, Some(because)) = (row.status, &row.because) {
-            voice.note(&format_args!("{} ({}): {because}", row.status, row.variant));
-        }
-    }
+    lines
+}
+
+fn sorted(cells: &[Measured]) -> Vec<&Measured> {
+    let mut cells: Vec<&Measured> = cells.iter().collect();
+    cells.sort_by_key(|measured| order(&measured.cell));
+    cells
+}
+
+/// The rows of these cells, in that order.
+pub(crate) fn rows(cells: &[Measured], seed: u64) -> Vec<Row> {
+    sorted(cells).into_iter().flat_map(|measured| Row::all(measured, seed)).collect()
+}
+
+fn sections(cells: &[Measured], seed: u64) -> Vec<Section> {
+    let lines = lines(cells, seed);
     let mut sections = vec![
         Section::list("verdicts", words::VERDICTS, words::verdicts(&lines)),
         Section::list("break_even", rows::BREAK_EVEN, lines.iter().cloned()),
-        Section::list("cells", rows::CELLS, rows),
+        Section::list("cells", CELLS, rows(cells, seed)),
     ];
     // The cells are the cases: the first list, which is what goes line by line.
     sections.rotate_right(1);
-    let pictures = heat::pictures(&known, seed);
+    let pictures = heat::pictures(&sorted(cells), seed);
     sections.splice(0..0, pictures);
     sections
 }
@@ -167,71 +172,4 @@ fn notes(machine: &Machine, args: &Map, voice: &mut Voice) {
     for doubt in machine.geometry.doubts() {
         voice.warn(doubt.id(), &doubt.cause(), &doubt.remedy());
     }
-}
-
-/// Says how far it has come and how long the rest will take.
-struct Teller<'a> {
-    voice: &'a mut Voice,
-    started: Instant,
-    /// What the survey was given.
-    time: Duration,
-    done: usize,
-    planned: usize,
-}
-
-impl<'a> Teller<'a> {
-    fn new(planned: usize, time: Duration, voice: &'a mut Voice) -> Self {
-        voice.begin(planned);
-        Self { voice, started: Instant::now(), time, done: 0, planned }
-    }
-
-    fn tell(&mut self, progress: Progress) {
-        match progress {
-            Progress::Choosing(like) => {
-                self.voice.step(&format_args!("contenders for {}", soil(like)));
-            }
-            Progress::Measuring(like, count, _) => {
-                let left = self.planned.saturating_sub(self.done);
-                let each = self.started.elapsed().checked_div(self.done as u32);
-                let given = self.time.saturating_sub(self.started.elapsed());
-                let rest = each.map(|each| (each * left as u32).min(given));
-                let rest =
-                    rest.map_or(String::new(), |rest| format!(", about {} left", time(rest)));
-                let (done, planned) = (self.done, self.planned);
-                let what = soil(like);
-                self.voice
-                    .step(&format_args!("{what}, {count} cells ({done} of {planned} done{rest})"));
-            }
-            Progress::Done(count) => {
-                self.done += count;
-                self.voice.steps_done(count);
-            }
-            Progress::Refining(count) => {
-                self.planned += count;
-                self.voice.more(count);
-            }
-        }
-    }
-}
-
-fn time(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ ..100 => format!("{seconds} s"),
-        seconds => format!("{} min", seconds.div_ceil(60)),
-    }
-}
-
-/// What cells that are measured together have in common.
-fn soil(cell: &Cell) -> String {
-    let mut text = format!("{} of {}", cell.operation, Size(cell.size_bytes));
-    if cell.operation == Operation::Copy {
-        text += &format!(", {} source", cell.source);
-    }
-    if cell.page != Page::Base {
-        text += &format!(", {} pages", cell.page);
-    }
-    if cell.threads != 1 {
-        text += &format!(", {} threads", cell.threads);
-    }
-    text
 }

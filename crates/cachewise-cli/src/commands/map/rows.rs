@@ -1,6 +1,7 @@
 //! The columns of `map`'s lists.
 
-use super::{soil, words};
+use super::words;
+use crate::commands::survey::soil;
 use crate::record::{Column, Grouped, Value, data, identifying, only_shown, shown};
 use crate::size::Size;
 use cachewise_measure::contestant::LIBC;

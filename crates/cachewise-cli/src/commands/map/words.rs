@@ -1,15 +1,23 @@
 //! The verdict in plain words.
 
 use super::rows::percent;
-use super::soil;
+use crate::commands::survey::soil;
 use crate::record::{Column, Grouped, Value, data, shown};
 use crate::size::Size;
 use cachewise_measure::map::{BreakEven, Cell, Crossing, Finding, Side, UseKind, Victim};
 
 /// One size from one source, used in one way.
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     like: Cell,
-    text: String,
+    pub(crate) text: String,
+}
+
+impl Verdict {
+    /// What it is about.
+    pub(crate) fn what(&self) -> String {
+        let used = if self.like.use_kind == UseKind::Read { "read" } else { "written" };
+        format!("{}, {used}", soil(&self.like))
+    }
 }
 
 /// What a line amounts to.
@@ -48,7 +56,7 @@ fn name(side: Side) -> &'static str {
 
 /// One sentence per size, source and kind of use: without a bystander, then what a delay and what a
 /// bystander change.
-pub(super) fn verdicts(lines: &[BreakEven]) -> Vec<Verdict> {
+pub(crate) fn verdicts(lines: &[BreakEven]) -> Vec<Verdict> {
     let key = |line: &BreakEven| (line.line.soil(), line.line.use_kind);
     let mut plainest: Vec<&BreakEven> = Vec::new();
     for line in lines {
@@ -105,12 +113,7 @@ pub(super) const VERDICTS: &[Column<Verdict>] = &[
     data("size_bytes", |v| Value::bytes(v.like.size_bytes)),
     data("source", |v| Value::text(v.like.source)),
     data("use_kind", |v| Value::text(v.like.use_kind)),
-    shown("what", "what", |v| {
-        Value::text({
-            let used = if v.like.use_kind == UseKind::Read { "read" } else { "written" };
-            format!("{}, {used}", soil(&v.like))
-        })
-    }),
+    shown("what", "what", |v| Value::text(v.what())),
     shown("verdict", "verdict", |v| Value::text(&v.text)),
 ];
 

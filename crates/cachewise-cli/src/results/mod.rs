@@ -1,10 +1,13 @@
-//! Results of `bench` and `map`, read back: one JSON value, or JSON lines of one case each.
+//! Results of `bench`, `map` and `tune`, read back: one JSON value, or JSON lines of one case each.
 //!
 //! Cases stay what they are in the file, names and values, so that a field which this version does
-//! not know is still shown; only what means nothing in a case is left out of it. What the commands themselves declare is used, not repeated: which
-//! columns identify a case ([`identifying`](crate::record::Column)). What is read is
-//! somebody else's file: everything that is used is checked, and the message says where and what to
-//! do.
+//! not know is still shown; only what means nothing in a case is left out of it. What the commands
+//! themselves declare is used, not repeated: which columns identify a case
+//! ([`identifying`](crate::record::Column)). Rows of a map become its [`cells`] again where more
+//! than names and values is needed. What is read is somebody else's file: everything that is used is
+//! checked, and the message says where and what to do.
+
+pub(crate) mod cells;
 
 use crate::commands::{bench, map};
 use crate::failure::Failure;
@@ -34,9 +37,16 @@ pub(crate) struct TimeKeys {
     pub(crate) samples: &'static str,
 }
 
-const KINDS: [Kind; 2] = [Kind::Bench, Kind::Map];
-
 impl Kind {
+    /// What this command writes, if it is read here. A policy is fitted to cells of a map.
+    fn of(command: &str) -> Option<Self> {
+        match command {
+            "bench" => Some(Self::Bench),
+            "map" | "tune" => Some(Self::Map),
+            _ => None,
+        }
+    }
+
     pub(crate) fn command(self) -> &'static str {
         match self {
             Self::Bench => "bench",
@@ -101,7 +111,7 @@ pub(crate) struct Case {
 }
 
 const HEAD: [&str; 3] = ["schema_version", "command", "machine"];
-const MAKE_ONE: &str = "make one with: cachewise bench copy --format json > FILE";
+const MAKE_ONE: &str = "bench and map make one, as in: cachewise map copy --format json > FILE";
 
 impl Results {
     /// Reads a file, or standard input if it is called `-`.
@@ -208,8 +218,8 @@ fn one(mut fields: Fields) -> Result<Parsed, String> {
         None => return Err(format!("is no result of cachewise: no schema_version; {MAKE_ONE}")),
     }
     let command = fields.get("command").and_then(Value::as_str).unwrap_or_default();
-    let Some(kind) = KINDS.into_iter().find(|kind| kind.command() == command) else {
-        return Err(format!("is a result of \"{command}\", not of bench or map; {MAKE_ONE}"));
+    let Some(kind) = Kind::of(command) else {
+        return Err(format!("is a result of \"{command}\", not of bench, map or tune; {MAKE_ONE}"));
     };
     let Some(Value::Object(machine)) = fields.remove("machine") else {
         return Err("does not say on which machine it was measured; measure again".into());
@@ -401,7 +411,7 @@ mod tests {
             ("[1]".into(), "no result of cachewise"),
             ("{}".into(), "no schema_version"),
             (whole(2, "bench", "cases", CASE), "has schema_version 2, and this cachewise reads 1"),
-            (whole(1, "list", "slots", CASE), "result of \"list\", not of bench or map"),
+            (whole(1, "list", "slots", CASE), "result of \"list\", not of bench, map or tune"),
             (whole(1, "map", "cases", CASE), "has no cells"),
             (whole(1, "bench", "cases", ""), "cases 0: operation is missing"),
             (whole(1, "bench", "cases", &CASE.replace("2.0", "-2.0")), "median_ns is -2.0"),

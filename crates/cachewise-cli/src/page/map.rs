@@ -237,7 +237,7 @@ fn contest(cases: &[&Case]) -> heat::Cell {
 
 /// The verdicts, from the samples in the file: JSON lines hold no others.
 fn break_even(results: &Results) -> Vec<Element> {
-    let cells = match measured(results.cases.iter().filter(|case| case.is_ok())) {
+    let cells = match measured(&results.cases) {
         Ok(cells) => cells,
         Err(error) => return vec![element("p").text(format_args!("Not to be had: {error}."))],
     };

@@ -10,13 +10,13 @@ use cachewise_measure::{Page, Temperature};
 use serde_json::Value;
 use std::str::FromStr;
 
-/// These rows by cell, in the order in which they come.
+/// Those of these rows that have figures, by cell, in the order in which they come.
 pub(crate) fn measured<'a>(
     cases: impl IntoIterator<Item = &'a Case>,
 ) -> Result<Vec<Measured>, String> {
     let mut cells: Vec<Measured> = Vec::new();
-    for case in cases {
-        let (cell, outcome) = outcome(case)?;
+    for (index, case) in cases.into_iter().enumerate().filter(|(_, case)| case.is_ok()) {
+        let (cell, outcome) = outcome(case).map_err(|error| format!("cell {index}: {error}"))?;
         match cells.iter_mut().find(|measured| measured.cell == cell) {
             Some(measured) => measured.outcomes.push(outcome),
             None => cells.push(Measured { cell, outcomes: vec![outcome] }),
@@ -28,8 +28,7 @@ pub(crate) fn measured<'a>(
 impl Results {
     /// The cells that have figures, with all their samples: what can be measured further.
     pub(crate) fn finished_cells(&self) -> Result<Vec<Measured>, String> {
-        let finished = self.cases.iter().filter(|case| case.is_ok());
-        let cells = measured(finished)?;
+        let cells = measured(&self.cases)?;
         let mut outcomes = cells.iter().flat_map(Measured::ok);
         if outcomes.any(|outcome| !outcome.times.is_complete()) {
             return Err("it lacks samples of some parts; measure anew".into());
@@ -112,7 +111,7 @@ fn word<T: FromStr>(case: &Case, key: &str) -> Result<T, String> {
 
 fn wrong(case: &Case, key: &str) -> String {
     match case.get(key) {
-        Value::Null => format!("a cell lacks {key}; measure anew"),
-        value => format!("a cell's {key} is {value}, which it can't be; measure anew"),
+        Value::Null => format!("{key} is missing; measure anew"),
+        value => format!("{key} can't be {value}; measure anew"),
     }
 }

@@ -323,7 +323,7 @@ pub(crate) struct Effort {
     #[arg(long, default_value_t = 30, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) samples: u16,
-    /// Default: 3 for each case of bench; 45 for the quick verdict; map 1080, quick 45; tune 900, quick 150
+    /// Default: 3 for each case of bench; 45 for the quick verdict; map 1080, quick 54; tune 900, quick 150
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time: Option<Seconds>,
     /// For the order of everything that is shuffled. Default: 1
@@ -343,7 +343,7 @@ impl Effort {
 
     /// For the whole map.
     pub(crate) fn of_map(&self, quick: bool) -> cachewise_measure::Effort {
-        self.or_seconds(if quick { 45 } else { 1080 }, 4)
+        self.or_seconds(if quick { 54 } else { 1080 }, 4)
     }
 
     /// Four rounds in each of three batches or more: as many samples as half of them can be scored by.

@@ -264,12 +264,12 @@ fn files_that_cannot_be_used_are_errors_that_say_what_to_do() {
     for (name, content, says) in [
         ("newer", newer.to_string(), "schema_version 2"),
         ("cut", whole[..whole.len() / 2].to_owned(), "cut short"),
-        ("empty", String::new(), "cachewise bench"),
+        ("empty", String::new(), "cachewise map"),
         ("text", "hello\n".to_owned(), "is no JSON"),
         (
             "list",
             json!({"schema_version": 1, "command": "list"}).to_string(),
-            "not of bench or map",
+            "not of bench, map or tune",
         ),
     ] {
         let bad = file("broken", name, content);

@@ -34,6 +34,13 @@ pub(crate) struct Ground {
     pub(crate) page: Page,
 }
 
+impl Ground {
+    /// Over how many ranges the pieces are spread: a hot source is one piece.
+    pub(crate) fn sides(&self, case: &Case) -> usize {
+        if self.source == Temperature::Hot { 1 } else { case.sides() }
+    }
+}
+
 /// One mapping. Pieces begin `first` bytes into it, `stride` bytes apart; there is always at least
 /// a page before the first and behind the last.
 struct Side {
@@ -61,7 +68,7 @@ impl Arena {
         let stride = stride.max(1).checked_next_multiple_of(line).ok_or_else(too_large)?;
         let pieces = match case.temperature {
             Temperature::Hot => 1,
-            Temperature::Cold => (ground.footprint_bytes / case.sides() / stride).max(1),
+            Temperature::Cold => (ground.footprint_bytes / ground.sides(case) / stride).max(1),
         };
         let mut order: Vec<u32> = (0..u32::try_from(pieces).unwrap_or(u32::MAX)).collect();
         if case.pattern == Pattern::Random {

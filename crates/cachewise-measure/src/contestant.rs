@@ -9,7 +9,9 @@
 use crate::Error;
 use crate::walk::ReadWalk;
 use cachewise::variant::{self, Clearer, Copier, Operation, Variant};
+use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
+use std::sync::LazyLock;
 
 /// libc's own `memcpy` or `memset`: always a contestant.
 pub const LIBC: &str = "libc";
@@ -49,6 +51,17 @@ impl Contestant {
         };
         let operation = variant.operation();
         Ok(Self { name: variant.name().to_owned(), operation, variant: Some(variant), routine })
+    }
+
+    /// A row that stores by ordinary stores, and the fence in which every `_nontemporal` call ends
+    /// whatever serves it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot run here.
+    pub fn fenced(variant: &'static Variant) -> Result<Self, Error> {
+        let Self { operation, routine, .. } = Self::variant(variant)?;
+        Ok(Self::fixed(operation, fenced_name(variant), Box::new(Fenced(routine))))
     }
 
     /// The contestant of this name: a variant, `libc`, `public` or `public_nontemporal`.
@@ -150,6 +163,14 @@ impl Contestant {
     }
 }
 
+/// What a row is called with the fence of a `_nontemporal` call.
+pub(crate) fn fenced_name(variant: &'static Variant) -> &'static str {
+    static NAMES: LazyLock<HashMap<&'static str, String>> = LazyLock::new(|| {
+        variant::all().iter().map(|row| (row.name(), format!("{}+fence", row.name()))).collect()
+    });
+    NAMES.get(variant.name()).map_or(variant.name(), String::as_str)
+}
+
 type Make = fn(Operation) -> Box<dyn Routine>;
 
 /// Not in the registry, yet always there.
@@ -188,6 +209,7 @@ fn libc_routine(operation: Operation) -> Box<dyn Routine> {
     }
 }
 
+struct Fenced(Box<dyn Routine>);
 struct LikeMemcpy(Memcpy);
 struct LikeMemset(Memset);
 struct PublicCopy;
@@ -211,6 +233,11 @@ macro_rules! routines {
 routines! {
     Copier: |this, dst, src, len| this.copy_raw(dst, src, len);
     Clearer: |this, dst, _src, len| this.clear_raw(dst, len);
+    // An empty batch is a fence.
+    Fenced: |this, dst, src, len| {
+        this.0.run(dst, src, len);
+        cachewise::batch(|_| ());
+    };
     LikeMemcpy: |this, dst, src, len| { (this.0)(dst.cast(), src.cast(), len); };
     LikeMemset: |this, dst, _src, len| { (this.0)(dst.cast(), 0, len); };
     PublicCopy: |_this, dst, src, len| cachewise::bytes::copy_raw(dst, src, len);

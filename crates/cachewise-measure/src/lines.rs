@@ -14,7 +14,10 @@ pub(crate) struct Lines {
     memory: Mapping,
     count: usize,
     line_bytes: usize,
+    /// The word that the chain is at.
     at: usize,
+    /// The line that the walk in address order is at.
+    place: usize,
 }
 
 impl Lines {
@@ -31,7 +34,7 @@ impl Lines {
             words[from as usize * words_per_line] =
                 (u64::from(to) * words_per_line as u64).to_ne_bytes();
         }
-        Ok(Self { memory, count, line_bytes, at: 0 })
+        Ok(Self { memory, count, line_bytes, at: 0, place: 0 })
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -49,12 +52,21 @@ impl Lines {
         self.at = black_box(at);
     }
 
-    /// A load from every line, in address order.
+    /// So many loads, each from the next line in address order and none waiting for another; goes on
+    /// where it ended, and from the start after the last line.
     #[inline(never)]
-    pub(crate) fn independent(&self) {
+    pub(crate) fn independent(&mut self, loads: usize) {
+        let words_per_line = self.line_bytes / 8;
         let words = self.memory.bytes().as_chunks::<8>().0;
-        let each = words.iter().step_by(self.line_bytes / 8);
-        black_box(each.fold(0, |all, word| all ^ u64::from_ne_bytes(*word)));
+        let mut left = loads;
+        while left > 0 {
+            let here = left.min(self.count - self.place);
+            let piece = &words[self.place * words_per_line..][..here * words_per_line];
+            let each = piece.iter().step_by(words_per_line);
+            black_box(each.fold(0, |all, word| all ^ u64::from_ne_bytes(*word)));
+            self.place = (self.place + here) % self.count;
+            left -= here;
+        }
     }
 }
 
@@ -72,5 +84,14 @@ mod tests {
         }
         assert_eq!((lines.at, seen.len()), (0, 100));
         assert_eq!(Lines::new(1, 64).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_walk_in_address_order_goes_on_where_it_was_and_begins_again() {
+        let mut lines = Lines::new(10 * 64, 64).unwrap();
+        for (loads, place) in [(4, 4), (6, 0), (25, 5), (0, 5), (10, 5)] {
+            lines.independent(loads);
+            assert_eq!(lines.place, place);
+        }
     }
 }

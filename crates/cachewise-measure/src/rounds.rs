@@ -10,6 +10,9 @@ use std::time::Instant;
 
 /// What one thread measures with, by entrants' numbers. A sample is `N` figures.
 pub(crate) trait Bench<const N: usize>: Send {
+    /// Which figure is the time by which a thread is slow.
+    const TIME: usize;
+
     /// Called by the thread that is going to measure, the first thread being 0.
     fn enter(&mut self, _thread: usize) {}
 
@@ -55,7 +58,7 @@ impl Rounds<'_> {
             let workers: Vec<_> = benches.iter_mut().enumerate().map(worker).collect();
             workers.into_iter().map(|w| w.join().unwrap_or(Err(Error::Thread))).collect()
         });
-        by_thread?.into_iter().reduce(slowest).ok_or(Error::Thread)
+        by_thread?.into_iter().reduce(|a, b| slowest(B::TIME, a, b)).ok_or(Error::Thread)
     }
 
     fn work<const N: usize>(
@@ -90,13 +93,15 @@ impl Rounds<'_> {
     }
 }
 
+/// By entrant and round all figures of the thread that took longest: they belong together.
 fn slowest<const N: usize>(
+    time: usize,
     mut all: Vec<Vec<[f64; N]>>,
     other: Vec<Vec<[f64; N]>>,
 ) -> Vec<Vec<[f64; N]>> {
-    let figures = all.iter_mut().zip(&other).flat_map(|(ours, theirs)| ours.iter_mut().zip(theirs));
-    for (time, other) in figures.flat_map(|(ours, theirs)| ours.iter_mut().zip(theirs)) {
-        *time = time.max(*other);
+    let samples = all.iter_mut().zip(other).flat_map(|(ours, theirs)| ours.iter_mut().zip(theirs));
+    for (ours, theirs) in samples.filter(|(ours, theirs)| theirs[time] > ours[time]) {
+        *ours = theirs;
     }
     all
 }
@@ -106,8 +111,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_as_late_as_the_slowest() {
-        let slow = slowest(vec![vec![[1.0], [5.0]]], vec![vec![[2.0], [4.0]]]);
-        assert_eq!(slow, [[[2.0], [5.0]]]);
+    fn the_slowest_threads_figures_stay_together() {
+        let ours = vec![vec![[9.0, 1.0], [9.0, 5.0]]];
+        let theirs = vec![vec![[1.0, 2.0], [1.0, 4.0]]];
+        assert_eq!(slowest(1, ours, theirs), [[[1.0, 2.0], [9.0, 5.0]]]);
     }
 }

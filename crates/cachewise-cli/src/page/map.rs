@@ -226,6 +226,7 @@ fn contest(cases: &[&Case]) -> heat::Cell {
         Side::NonTemporal => Call::Up,
         Side::Temporal => Call::Down,
         Side::Neither => Call::Even,
+        Side::Unclear => Call::Open,
     };
     let Duel { nontemporal, temporal, ratio } = duel;
     let hint = format!(

@@ -60,7 +60,7 @@ fn outcome(case: &Case) -> Result<(Cell, Outcome), String> {
         threads: whole(case, "threads")?,
         used,
         use_kind: if is_used { word(case, "use_kind")? } else { UseKind::Read },
-        delay_bytes: if is_used { whole(case, "delay_bytes")? } else { 0 },
+        delay_bytes: whole(case, "delay_bytes")?,
         victim,
     };
     let status: Status = word(case, "status")?;
@@ -83,6 +83,7 @@ fn times(case: &Case) -> Result<Times, String> {
     Ok(Times {
         op: of("op_samples_ns")?,
         delay: of("delay_samples_ns")?,
+        delay_baseline: of("delay_baseline_samples_ns")?,
         used: of("use_samples_ns")?,
         victim: of("victim_samples_ns")?,
         victim_baseline: of("victim_baseline_samples_ns")?,

@@ -296,7 +296,7 @@ impl Case {
     /// How nothing is used, and where nobody runs, is no part of a case.
     fn forget_what_means_nothing(&mut self) {
         for (key, hangs_on_it) in [
-            ("use_share", &["use_kind", "delay_bytes"][..]),
+            ("use_share", &["use_kind"][..]),
             ("victim_bytes", &["victim_walk", "victim_core", "retouch"][..]),
         ] {
             if self.number(key) == Some(0.0) {

@@ -2,14 +2,19 @@
 //!
 //! Two sides stand against each other in a cell: the best of what stores around the cache by its
 //! row in the registry, and the best of all else, libc among it. Each side's best is picked on one
-//! half of the samples and the two are compared on the other half (case 14), by the whole step.
+//! half of the samples and the two are compared on the other half (case 14).
+//!
+//! What is compared are whole steps: the difference, round by round. What it is compared *to* is what
+//! the operation costs in all, the whole less what bystander, delay and use cost by themselves. As a
+//! share of the whole, any difference would vanish beside a large enough bystander; so the answer
+//! there is a figure or "too noisy to tell", and not "no difference".
 //!
 //! Cells that differ only in the share that is used make a line. Between two shares the logarithm
 //! of the ratio is taken as a straight line; where it crosses 0 the sides break even, and where the
 //! interval's ends cross is how well that is known.
 
-use super::cell::{Cell, Measured, Outcome, Share, Times, UseKind};
-use crate::stats::{Estimate, Samples};
+use super::cell::{Cell, Measured, Outcome, Share, UseKind};
+use crate::stats::Estimate;
 use crate::verdict::{EFFECT_MIN, SCORED_MIN, is_a_difference};
 use cachewise::variant::{self, Store};
 
@@ -20,8 +25,10 @@ pub enum Side {
     NonTemporal,
     /// The best of the others.
     Temporal,
-    /// Nobody by more than noise, or by less than 2 %.
+    /// Nobody, or by less than 2 %.
     Neither,
+    /// Noise hides it.
+    Unclear,
 }
 
 /// The two sides of a cell.
@@ -31,18 +38,32 @@ pub struct Duel {
     pub nontemporal: String,
     /// The best of the others: a variant, or `libc`.
     pub temporal: String,
-    /// How many times faster the whole step is with the non-temporal one.
+    /// How many times more the operation costs in all with the temporal one.
     pub ratio: Estimate,
 }
+
+/// If a difference may be so large and yet is not clear of noise, nothing is known.
+const UNCLEAR: f64 = 1.1;
 
 impl Duel {
     /// Who wins.
     pub fn side(&self) -> Side {
+        let Estimate { median, low, high } = self.ratio;
         match is_a_difference(&self.ratio) {
-            false => Side::Neither,
-            true if self.ratio.median > 1.0 => Side::NonTemporal,
+            true if median > 1.0 => Side::NonTemporal,
             true => Side::Temporal,
+            false if high > UNCLEAR || low < 1.0 / UNCLEAR => Side::Unclear,
+            false => Side::Neither,
         }
+    }
+}
+
+/// A difference as a ratio: what the dearer one costs over what the cheaper one costs, which is the
+/// better known of the two.
+fn ratio(saved_ns: f64, nontemporal_ns: f64, temporal_ns: f64) -> f64 {
+    match saved_ns {
+        0.0.. => 1.0 + saved_ns / nontemporal_ns,
+        _ => 1.0 / (1.0 - saved_ns / temporal_ns),
     }
 }
 
@@ -79,6 +100,8 @@ pub enum Finding {
     Until(Side, Crossing, Side),
     /// Temporal wins at a smaller share than non-temporal does.
     Mixed,
+    /// Noise hides it at every share.
+    Unclear,
 }
 
 impl BreakEven {
@@ -89,6 +112,7 @@ impl BreakEven {
             (Shape::Falls(side, _), None) | (Shape::Even(side), _) => Finding::Always(side),
             (Shape::Uneven(side), _) => Finding::NeverWorse(side),
             (Shape::Mixed, _) => Finding::Mixed,
+            (Shape::Unclear, _) => Finding::Unclear,
         }
     }
 }
@@ -100,11 +124,20 @@ enum Shape {
     /// From a side to the other, or from or to none.
     Falls(Side, Side),
     Mixed,
+    Unclear,
+}
+
+/// The points of which something is known.
+fn clear(points: &[(Share, Duel)]) -> impl Iterator<Item = &(Share, Duel)> {
+    points.iter().filter(|(_, duel)| duel.side() != Side::Unclear)
 }
 
 /// A share without a difference beside shares of both sides says nothing against either.
 fn shape(points: &[(Share, Duel)]) -> Shape {
-    let sides: Vec<Side> = points.iter().map(|(_, duel)| duel.side()).collect();
+    let sides: Vec<Side> = clear(points).map(|(_, duel)| duel.side()).collect();
+    if sides.is_empty() {
+        return Shape::Unclear;
+    }
     let first = |side| sides.iter().position(|other| *other == side);
     let last = |side| sides.iter().rposition(|other| *other == side);
     let ends = sides.len().saturating_sub(1);
@@ -148,15 +181,19 @@ pub fn duel(measured: &Measured, seed: u64) -> Option<Duel> {
         timed.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, outcome)| outcome)
     };
     let (nontemporal, temporal) = (best(true)?, best(false)?);
-    let scored = |times: &Times| -> Samples { times.whole.half(true) };
-    let ratio = scored(&temporal.times).ratio(&scored(&nontemporal.times));
-    if ratio.count() < SCORED_MIN {
+    let scored = |outcome: &Outcome| outcome.times.whole.half(true);
+    let saved = scored(temporal).pair(&scored(nontemporal), |temporal, other| temporal - other);
+    if saved.count() < SCORED_MIN {
         return None;
     }
+    let Estimate { median, low, high } = saved.estimate(seed)?;
+    let cost_ns = |outcome: &Outcome| outcome.times.cost_ns(measured.cell.victim.core);
+    let (dear_ns, own_ns) = (cost_ns(temporal)?, cost_ns(nontemporal)?);
+    let ratio = |saved_ns| ratio(saved_ns, own_ns, dear_ns);
     Some(Duel {
         nontemporal: nontemporal.variant.clone(),
         temporal: temporal.variant.clone(),
-        ratio: ratio.estimate(seed)?,
+        ratio: Estimate { median: ratio(median), low: ratio(low), high: ratio(high) },
     })
 }
 
@@ -186,7 +223,7 @@ fn line(cell: &Cell) -> Cell {
 }
 
 fn begins(unused: &Cell, line: &Cell) -> bool {
-    let as_unused = Cell { used: Share::NONE, use_kind: UseKind::Read, delay_bytes: 0, ..*line };
+    let as_unused = Cell { used: Share::NONE, use_kind: UseKind::Read, ..*line };
     *unused == as_unused
 }
 
@@ -212,8 +249,8 @@ fn crossing(points: &[(Share, Duel)]) -> Option<Crossing> {
         _ => return None,
     };
     let at = |end: fn(&Estimate) -> f64| {
-        let logs: Vec<(f64, f64)> =
-            points.iter().map(|(share, d)| (share.as_f64(), end(&d.ratio).ln() - level)).collect();
+        let log = |(share, duel): &(Share, Duel)| (share.as_f64(), end(&duel.ratio).ln() - level);
+        let logs: Vec<(f64, f64)> = clear(points).map(log).collect();
         falls_below_zero(&logs)
     };
     Some(Crossing { share: at(|r| r.median), low: at(|r| r.low), high: at(|r| r.high) })
@@ -238,9 +275,10 @@ fn falls_below_zero(points: &[(f64, f64)]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::{Core, Status, Victim, Walk};
+    use super::super::cell::{Core, Status, Times, Victim, Walk};
     use super::*;
     use crate::case::{Page, Temperature};
+    use crate::stats::Samples;
     use cachewise::variant::Operation;
 
     fn cell(share: f64) -> Cell {
@@ -263,11 +301,25 @@ mod tests {
         rows.find(|v| v.store() == Store::NonTemporal).unwrap().name()
     }
 
+    /// Three batches of an operation that takes so long, beside a bystander that takes as long as that
+    /// without it, and each round so much longer.
+    fn times(op_ns: f64, victim_ns: f64, noise_ns: &[f64]) -> Times {
+        let samples = |ns: f64| Samples::new(vec![vec![ns; noise_ns.len()]; 3]);
+        let whole = noise_ns.iter().map(|noise_ns| op_ns + victim_ns + noise_ns).collect();
+        Times {
+            op: samples(op_ns),
+            victim_baseline: samples(victim_ns),
+            delay_baseline: samples(0.0),
+            use_baseline: samples(0.0),
+            whole: Samples::new(vec![whole; 3]),
+            ..Times::default()
+        }
+    }
+
     /// Whole times without noise.
     fn measured(cell: Cell, wholes: &[(&str, f64)]) -> Measured {
         let outcome = |&(name, ns): &(&str, f64)| {
-            let whole = Samples::new(vec![vec![ns; 4]; 3]);
-            let times = Times { whole, ..Times::default() };
+            let times = times(ns, 0.0, &[0.0; 4]);
             Outcome { variant: name.to_owned(), status: Status::Ok, because: None, times }
         };
         Measured { cell, outcomes: wholes.iter().map(outcome).collect() }
@@ -332,17 +384,52 @@ mod tests {
         let victim = Victim { bytes: 4096, walk: Walk::Dependent, core: Core::Same, retouch: 1 };
         let beside = Cell { victim, ..cell(1.0) };
         let times = [("libc", 10.0), (nontemporal_name(), 20.0)];
-        let cells = [cell(0.0), cell(1.0), written, beside].map(|cell| measured(cell, &times));
-        let lines = break_even(&cells, 1);
+        let idle = Cell { used: Share::NONE, use_kind: UseKind::Read, ..written };
+        let cells = [cell(0.0), cell(1.0), written, beside, idle];
+        let lines = break_even(&cells.map(|cell| measured(cell, &times)), 1);
         let points: Vec<usize> = lines.iter().map(|line| line.points.len()).collect();
+        // The one with other traffic begins with the cell that has the same traffic.
         assert_eq!(points, [2, 2, 1]);
+        assert_eq!(lines[1].points[0].0, Share::NONE);
+        let without =
+            break_even(&cells[..4].iter().map(|c| measured(*c, &times)).collect::<Vec<_>>(), 1);
+        assert_eq!(without[1].points.len(), 1);
+    }
+
+    #[test]
+    fn a_bystander_hides_no_difference_and_noise_is_not_called_none() {
+        let cell = cell(0.0);
+        let beside = |noise_ns: &[f64]| {
+            let outcome = |(name, op_ns): (&str, f64)| Outcome {
+                variant: name.to_owned(),
+                status: Status::Ok,
+                because: None,
+                times: times(op_ns, 50_000.0, noise_ns),
+            };
+            let mut outcomes = [("libc", 500.0), (nontemporal_name(), 250.0)].map(outcome);
+            // Not the same noise for both.
+            for batch in [0, 2] {
+                let mut batches = outcomes[0].times.whole.batches().to_vec();
+                batches[batch].reverse();
+                outcomes[0].times.whole = Samples::new(batches);
+            }
+            duel(&Measured { cell, outcomes: outcomes.into() }, 1).unwrap()
+        };
+        let quiet = beside(&[0.0; 4]);
+        assert_eq!(quiet.side(), Side::NonTemporal);
+        assert!((quiet.ratio.median - 2.0).abs() < 1e-9, "{quiet:?}");
+        let loud = beside(&[0.0, 800.0, 100.0, 2000.0]);
+        assert_eq!(loud.side(), Side::Unclear, "{loud:?}");
+        let line = break_even(&line_of(&[(0.0, 200.0, 100.0), (1.0, 100.0, 200.0)]), 1).remove(0);
+        let only = |points: Vec<(Share, Duel)>| BreakEven { points, until: None, ..line.clone() };
+        assert_eq!(only(vec![(Share::NONE, loud)]).finding(), Finding::Unclear);
     }
 
     #[test]
     fn a_side_that_is_missing_is_no_duel() {
         assert_eq!(duel(&measured(cell(0.0), &[("libc", 1.0)]), 1), None);
         let mut few = measured(cell(0.0), &[("libc", 1.0), (nontemporal_name(), 1.0)]);
-        few.outcomes[0].times.whole = Samples::new(vec![vec![1.0; 2]; 3]);
+        few.outcomes[0].times = times(1.0, 0.0, &[0.0; 2]);
         assert_eq!(duel(&few, 1), None);
     }
 

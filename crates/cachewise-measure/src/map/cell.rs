@@ -125,7 +125,7 @@ pub struct Cell {
     pub used: Share,
     /// How it is used. Of no meaning, and `Read`, if nothing is.
     pub use_kind: UseKind,
-    /// How many bytes are read between operation and use. Of no meaning, and 0, if nothing is used.
+    /// How many bytes are read between operation and use, or after the operation if nothing is used.
     pub delay_bytes: usize,
     /// The bystander.
     pub victim: Victim,
@@ -154,6 +154,8 @@ pub struct Times {
     pub op: Samples,
     /// The delay's traffic.
     pub delay: Samples,
+    /// The same with the operation left out.
+    pub delay_baseline: Samples,
     /// The use.
     pub used: Samples,
     /// The victim's walks.
@@ -208,6 +210,8 @@ pub struct Figures {
     pub op_ns: f64,
     /// The delay's traffic.
     pub delay_ns: f64,
+    /// The same without the operation.
+    pub delay_baseline_ns: f64,
     /// The use.
     pub use_ns: f64,
     /// The use at its cheapest.
@@ -243,6 +247,7 @@ impl Times {
         Some(Figures {
             op_ns,
             delay_ns,
+            delay_baseline_ns: median(&self.delay_baseline),
             use_ns,
             use_baseline_ns: median(&self.use_baseline),
             victim_ns,
@@ -255,10 +260,10 @@ impl Times {
 
     /// Whether each part has as many samples, batch by batch, as the whole.
     pub fn is_complete(&self) -> bool {
-        let Self { op, delay, used, victim, victim_baseline, use_baseline, whole, misses: _ } =
-            self;
+        let Self { op, delay, delay_baseline, used, use_baseline, .. } = self;
+        let Self { victim, victim_baseline, whole, .. } = self;
         let rounds = |part: &Samples| part.batches().iter().map(Vec::len).collect::<Vec<_>>();
-        let parts = [op, delay, used, victim, victim_baseline, use_baseline];
+        let parts = [op, delay, delay_baseline, used, use_baseline, victim, victim_baseline];
         whole.count() > 0 && parts.into_iter().all(|part| rounds(part) == rounds(whole))
     }
 
@@ -267,17 +272,27 @@ impl Times {
         self.victim.pair(&self.victim_baseline, |with, without| with - without)
     }
 
-    /// What of the whole is due to the operation, round by round: the whole less what the victim and
-    /// the use cost by themselves. A policy's regret is relative to this, so that a large bystander
-    /// cannot hide it.
+    /// What of the whole is due to the operation, round by round: the whole less what the victim, the
+    /// delay and the use cost by themselves.
     pub fn operation_related(&self, core: Core) -> Samples {
-        let bystander = match core {
-            Core::Same => self.victim_baseline.clone(),
-            Core::Other => self.victim_baseline.pair(&self.victim_baseline, |_, _| 0.0),
+        let less =
+            |whole: Samples, other: &Samples| whole.pair(other, |whole, other| whole - other);
+        // On another core the victim's own walks are no part of the whole.
+        let own = match core {
+            Core::Same => less(self.whole.clone(), &self.victim_baseline),
+            Core::Other => {
+                less(self.whole.clone(), &self.whole.pair(&self.victim_baseline, |_, _| 0.0))
+            }
         };
-        let own = self.whole.pair(&bystander, |whole, other| whole - other);
-        let own = own.pair(&self.use_baseline, |whole, other| whole - other);
-        own.pair(&self.delay, |whole, other| whole - other)
+        less(less(own, &self.use_baseline), &self.delay_baseline)
+    }
+
+    /// What the operation costs in all: what differences are relative to, so that a large bystander
+    /// cannot hide them. The baselines are noisy, and what is left may be next to nothing; half of
+    /// the operation's own time is the least that makes sense.
+    pub fn cost_ns(&self, core: Core) -> Option<f64> {
+        let related = self.operation_related(core).median()?;
+        Some(related.max(self.op.median()? / 2.0).max(1.0))
     }
 }
 

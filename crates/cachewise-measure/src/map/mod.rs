@@ -15,3 +15,4 @@ pub use cell::{
 pub use plan::{Axes, Axis};
 pub use run::{Soil, measure};
 pub use survey::{End, Progress, Survey};
+pub(crate) use survey::{scores, screen};

@@ -1,9 +1,9 @@
 //! Which cells are worth their time.
 //!
-//! All axes crossed would be thousands of cells. So a cell may depart from the plainest scenario
-//! along one axis at a time: another kind of use, a delay, another bystander, another walk. Size,
-//! source and share are crossed with everything, and so is whether there is a bystander at all; so
-//! is every axis whose values somebody asked for.
+//! All axes crossed would be thousands of cells. So a cell may depart from the plainest scenario only
+//! so far: a step for a bystander of the usual size, for another kind of use, for another walk; two
+//! steps, which is all there are, for a delay or another bystander. Size, source and share are
+//! crossed with everything, and so is every axis whose values somebody asked for.
 
 use super::cell::{Cell, Core, Share, UseKind, Victim, Walk};
 use crate::Machine;
@@ -40,12 +40,14 @@ pub struct Axes {
     pub use_kinds: Axis<UseKind>,
     /// Bytes read between operation and use.
     pub delays: Axis<usize>,
-    /// Working sets of the bystander. The second is as plain as the first.
+    /// Working sets of the bystander: none, the usual one, others.
     pub victims: Axis<usize>,
     /// How the bystander goes through it.
     pub walks: Axis<Walk>,
     /// Where the bystander runs.
     pub cores: Axis<Core>,
+    /// How many steps a cell may depart from the plainest scenario.
+    pub departures: usize,
 }
 
 const KIB: usize = 1 << 10;
@@ -63,9 +65,14 @@ impl<T: Copy> Axis<T> {
         Self { values, crossed: true }
     }
 
-    /// Each value, and whether it departs from the plainest `plain` ones.
-    fn each(&self, plain: usize) -> impl Iterator<Item = (T, usize)> + '_ {
-        let departs = move |index| usize::from(!self.crossed && index >= plain);
+    /// Each value, and how far it departs from the plainest: the second and the others.
+    fn each(&self, second: usize, others: usize) -> impl Iterator<Item = (T, usize)> + '_ {
+        let departs = move |index| match index {
+            _ if self.crossed => 0,
+            0 => 0,
+            1 => second,
+            _ => others,
+        };
         self.values.iter().enumerate().map(move |(index, value)| (*value, departs(index)))
     }
 }
@@ -76,8 +83,7 @@ impl Axes {
         let (l1, l2) = (l1_bytes(machine), l2_bytes(machine));
         Self {
             sizes: vec![4 * KIB, 64 * KIB, MIB, 16 * KIB, 256 * KIB, 4 * MIB, 16 * MIB],
-            shares: [0.0, 0.002, 0.25, 1.0].into_iter().filter_map(Share::new).collect(),
-            use_kinds: Axis::of(&[UseKind::Read, UseKind::Write]),
+            departures: 2,
             delays: Axis::of(&[0, l1, l2, BEYOND_L2 * l2]),
             victims: Axis::of(&[0, l2 / 2, l1 / 2, l2, BEYOND_L2 * l2]),
             walks: Axis::of(&[Walk::Dependent, Walk::Independent]),
@@ -95,7 +101,8 @@ impl Axes {
             operation,
             sizes: vec![4 * KIB, 64 * KIB, MIB],
             sources: sources.to_vec(),
-            shares: [0.0, 0.25, 1.0].into_iter().filter_map(Share::new).collect(),
+            // A word of each page is one miss where a quarter of it is sixteen.
+            shares: [0.0, 0.002, 0.25, 1.0].into_iter().filter_map(Share::new).collect(),
             page: Page::Base,
             threads: 1,
             retouch: 1,
@@ -104,13 +111,14 @@ impl Axes {
             victims: Axis::of(&[0, l2_bytes(machine) / 2]),
             walks: Axis::of(&[Walk::Dependent]),
             cores: Axis::of(&[Core::Same]),
+            departures: 1,
         }
     }
 
     /// The cells, those that depart least first, and among them those of one size and source
-    /// together. A cell that another one is the same as is left out.
+    /// together; if they are few, all of one size and source together. A cell that another one is
+    /// the same as is left out.
     pub fn cells(&self) -> Vec<Cell> {
-        const DEPARTURES_MAX: usize = 1;
         let mut cells: Vec<(usize, Cell)> = Vec::new();
         for (cell, departures) in self.crossed() {
             let cell = plain(cell);
@@ -119,8 +127,15 @@ impl Axes {
                 None => cells.push((departures, cell)),
             }
         }
-        cells.retain(|(departures, _)| *departures <= DEPARTURES_MAX);
-        cells.sort_by_key(|(departures, _)| *departures);
+        cells.retain(|(departures, _)| *departures <= self.departures);
+        let of_soil = |cell: &Cell| cells.iter().filter(|(_, c)| c.soil() == cell.soil()).count();
+        // As long as no ground has more than one group of them, those of one ground stay together.
+        if cells.iter().any(|(_, cell)| of_soil(cell) > GROUP_MAX) {
+            cells.sort_by_key(|(departures, _)| *departures);
+        } else {
+            let soils: Vec<_> = cells.iter().map(|(_, cell)| cell.soil()).collect();
+            cells.sort_by_key(|(_, cell)| soils.iter().position(|soil| *soil == cell.soil()));
+        }
         cells.into_iter().map(|(_, cell)| cell).collect()
     }
 
@@ -128,9 +143,9 @@ impl Axes {
         let mut cells = Vec::new();
         for &size_bytes in &self.sizes {
             for &source in &self.sources {
-                for (bytes, victim_departs) in self.victims.each(2) {
-                    for (walk, walk_departs) in self.walks.each(1) {
-                        for (core, core_departs) in self.cores.each(1) {
+                for (bytes, victim_departs) in self.victims.each(1, 2) {
+                    for (walk, walk_departs) in self.walks.each(1, 1) {
+                        for (core, core_departs) in self.cores.each(1, 1) {
                             let retouch = self.retouch;
                             let victim = Victim { bytes, walk, core, retouch };
                             let departs = victim_departs + walk_departs + core_departs;
@@ -151,8 +166,8 @@ impl Axes {
     }
 
     fn uses(&self, cell: Cell) -> impl Iterator<Item = (Cell, usize)> + '_ {
-        self.use_kinds.each(1).flat_map(move |(use_kind, kind_departs)| {
-            self.delays.each(1).flat_map(move |(delay_bytes, delay_departs)| {
+        self.use_kinds.each(1, 1).flat_map(move |(use_kind, kind_departs)| {
+            self.delays.each(2, 2).flat_map(move |(delay_bytes, delay_departs)| {
                 let cell = Cell { use_kind, delay_bytes, ..cell };
                 let of_share =
                     move |&used: &Share| (Cell { used, ..cell }, kind_departs + delay_departs);
@@ -169,7 +184,6 @@ fn plain(mut cell: Cell) -> Cell {
     }
     if cell.used == Share::NONE {
         cell.use_kind = UseKind::Read;
-        cell.delay_bytes = 0;
     }
     if cell.victim.bytes == 0 || (cell.victim.core == Core::Same && cell.victim.retouch == 0) {
         cell.victim = Victim::NONE;
@@ -191,10 +205,11 @@ fn l2_bytes(machine: &Machine) -> usize {
 /// Cells that have memory in common, so many at most, so that little is lost on Ctrl-C and its
 /// mapping is paid by several.
 pub(super) fn groups(cells: &[Cell]) -> impl Iterator<Item = &[Cell]> {
-    const CELLS_MAX: usize = 12;
     let same_soil = cells.chunk_by(|a, b| a.soil() == b.soil());
-    same_soil.flat_map(|cells| cells.chunks(CELLS_MAX))
+    same_soil.flat_map(|cells| cells.chunks(GROUP_MAX))
 }
+
+const GROUP_MAX: usize = 12;
 
 #[cfg(test)]
 mod tests {
@@ -215,6 +230,12 @@ mod tests {
             assert_eq!(cells[0].used, Share::NONE);
             let quick = Axes::quick(&machine(), operation).cells();
             assert!(quick.len() * 5 < cells.len());
+            // Every line begins with the cell of it whose result is not used.
+            let begins = |cell: &Cell| Cell { used: Share::NONE, use_kind: UseKind::Read, ..*cell };
+            assert!(cells.iter().all(|cell| cells.contains(&begins(cell))));
+            assert!(quick.iter().all(|cell| quick.contains(&begins(cell))));
+            let soils = quick.chunk_by(|a, b| a.soil() == b.soil()).count();
+            assert_eq!(groups(&quick).count(), soils);
         }
     }
 
@@ -222,7 +243,7 @@ mod tests {
     fn what_has_no_meaning_is_left_out() {
         for cell in Axes::full(&machine(), Operation::Clear).cells() {
             assert_eq!(cell.source, Temperature::Cold);
-            assert!(cell.used != Share::NONE || cell.delay_bytes == 0);
+            assert!(cell.used != Share::NONE || cell.use_kind == UseKind::Read);
             assert!(cell.victim.bytes > 0 || cell.victim == Victim::NONE);
         }
     }

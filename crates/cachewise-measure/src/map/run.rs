@@ -82,7 +82,12 @@ pub fn measure(
         if batch >= BATCHES_MIN && started.elapsed() > effort.time {
             break;
         }
-        let mut arenas = arenas(machine, &case, &ground, &mut rng)?;
+        let mut arenas = match arenas(machine, &case, &ground, &mut rng) {
+            Ok(arenas) => arenas,
+            // What there is by now is enough, and better than nothing.
+            Err(_) if batch >= BATCHES_MIN => break,
+            Err(error) => return Err(error),
+        };
         for (contestant, wrong) in contestants.iter().zip(&mut wrong) {
             if wrong.is_none() {
                 *wrong = arenas[0].check(contestant).err().map(|error| error.to_string());
@@ -151,7 +156,8 @@ impl Record {
 
     /// Whether something is left when the operation is left out.
     fn has_baseline(&self) -> bool {
-        self.cell.victim.bytes > 0 || self.cell.used != super::Share::NONE
+        let Cell { victim, delay_bytes, used, .. } = self.cell;
+        victim.bytes > 0 || delay_bytes > 0 || used != super::Share::NONE
     }
 
     fn measured(self, contestants: &[&Contestant], wrong: &[Option<String>]) -> Measured {
@@ -175,13 +181,10 @@ impl Record {
         let mut times = Times::default();
         for batch in &self.batches {
             let own = &batch[entrant];
-            let rounds = own.iter().enumerate().map(|(round, own)| {
+            let rounds = own.iter().enumerate().filter_map(|(round, own)| {
                 let nothing = [0.0; FIGURES];
-                round_times(
-                    self.cell.victim.core,
-                    own,
-                    batch[baseline].get(round).unwrap_or(&nothing),
-                )
+                let baseline = batch[baseline].get(round).unwrap_or(&nothing);
+                round_times(self.cell.victim.core, own, baseline)
             });
             let rounds: Vec<_> = rounds.collect();
             let column = |index: usize| rounds.iter().map(|round| round[index]).collect();
@@ -193,35 +196,52 @@ impl Record {
     }
 }
 
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 11;
 
-/// One round of one entrant beside the baseline's, in the order of [`Times::columns_mut`].
+/// One round of one entrant beside the baseline's, in the order of [`Times::columns_mut`]; `None`,
+/// for all entrants alike, if its baseline says nothing.
 ///
 /// A victim on another core has walked as long as the step lasted; what its loads would have taken
 /// without the operation is its baseline, and the difference is a part of what the step cost.
-fn round_times(core: Core, own: &Sample, baseline: &Sample) -> [f64; COLUMNS] {
+fn round_times(core: Core, own: &Sample, baseline: &Sample) -> Option<[f64; COLUMNS]> {
     let (victim, victim_baseline, whole) = match core {
         Core::Same => (own[step::VICTIM], baseline[step::VICTIM], own[step::WHOLE]),
         Core::Other => {
-            let load_ns = baseline[step::WHOLE] / baseline[step::LOADS];
-            let without = if load_ns.is_finite() { own[step::LOADS] * load_ns } else { 0.0 };
+            if baseline[step::LOADS] <= 0.0 {
+                return None;
+            }
+            let without = own[step::LOADS] * baseline[step::WHOLE] / baseline[step::LOADS];
             (own[step::WHOLE], without, own[step::WHOLE] + (own[step::WHOLE] - without))
         }
     };
     let (op, delay, used) = (own[step::OP], own[step::DELAY], own[step::USE]);
     let misses = [step::OP, step::USE, step::VICTIM].map(|part| own[step::MISSES + part]);
-    let again = baseline[step::USE_AGAIN];
+    let (again, delay_baseline) = (baseline[step::USE_AGAIN], baseline[step::DELAY]);
     let [op_misses, use_misses, victim_misses] = misses;
-    [op, delay, used, victim, victim_baseline, again, whole, op_misses, use_misses, victim_misses]
+    Some([
+        op,
+        delay,
+        delay_baseline,
+        used,
+        victim,
+        victim_baseline,
+        again,
+        whole,
+        op_misses,
+        use_misses,
+        victim_misses,
+    ])
 }
 
 impl Times {
     fn columns_mut(&mut self) -> [&mut Samples; COLUMNS] {
-        let Self { op, delay, used, victim, victim_baseline, use_baseline, whole, misses } = self;
+        let Self { op, delay, delay_baseline, used, use_baseline, whole, misses, .. } = self;
+        let Self { victim, victim_baseline, .. } = self;
         let Misses { op: op_misses, used: use_misses, victim: victim_misses } = misses;
         [
             op,
             delay,
+            delay_baseline,
             used,
             victim,
             victim_baseline,

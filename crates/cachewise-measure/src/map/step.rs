@@ -205,13 +205,13 @@ impl<'a> Stage<'a> {
             Bystander::InTurn(lines) if roles.victim => Some(lines),
             _ => None,
         };
-        let delay = self.delay.as_ref().filter(|_| roles.delay);
+        let mut delay = self.delay.as_mut().filter(|_| roles.delay);
         for (dst, src) in self.arena.take(steps) {
             if let Some(lines) = &mut in_turn {
                 for _ in 0..victim.retouch {
                     match victim.walk {
                         Walk::Dependent => lines.dependent(lines.count()),
-                        Walk::Independent => lines.independent(),
+                        Walk::Independent => lines.independent(lines.count()),
                     }
                 }
                 watch.lap(VICTIM);
@@ -221,8 +221,8 @@ impl<'a> Stage<'a> {
                 unsafe { routine.run(dst, src, size_bytes) };
                 watch.lap(OP);
             }
-            if let Some(lines) = delay {
-                lines.independent();
+            if let Some(lines) = &mut delay {
+                lines.independent(lines.count());
                 watch.lap(DELAY);
             }
             if used != Share::NONE {
@@ -268,6 +268,8 @@ impl<'a> Stage<'a> {
 }
 
 impl Bench<FIGURES> for Stage<'_> {
+    const TIME: usize = WHOLE;
+
     /// With a bystander on another core both must stay where they are. A counter counts the thread
     /// that opened it.
     fn enter(&mut self, _thread: usize) {

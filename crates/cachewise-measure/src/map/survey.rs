@@ -12,12 +12,12 @@
 //! A policy is fitted to a survey of its own plan ([`tune`](crate::tune)), all of whose field
 //! contends everywhere and none of whose cells is left out.
 
-use super::break_even::{Finding, break_even, duel};
+use super::break_even::{Finding, Side, break_even, duel};
 use super::cell::{Cell, Measured, Share, Victim};
 use super::plan::groups;
 use super::run::{Soil, measure};
 use crate::contestant::{Contestant, LIBC};
-use crate::runner::BATCHES_MIN;
+use crate::runner::BATCHES;
 use crate::{Effort, Error, Machine, Stop};
 use cachewise::variant::Store;
 use std::collections::HashMap;
@@ -72,26 +72,41 @@ pub enum End {
     Stopped,
 }
 
-/// Enough that either half of the samples can be scored.
-const ROUNDS_MIN: usize = 4;
+/// One for either half of the samples.
+const ROUNDS_MIN: usize = 2;
 /// The share of the time that is kept for looking closer.
 const KEPT_FOR_REFINING: f64 = 0.2;
-/// Of a planned cell, as long as it is not known to be close: four rounds in each of three batches.
-const SAMPLES_PLANNED: usize = BATCHES_MIN * ROUNDS_MIN;
-/// Two sides are close if neither is so many times faster.
+/// Of a planned cell, as long as it is not known to be close. In many batches, since few placements
+/// of memory may by chance all favour the same one.
+const SAMPLES_PLANNED: usize = BATCHES * ROUNDS_MIN;
+/// Two sides are close if neither is so many times cheaper.
 const CLOSE: f64 = 1.1;
+/// The ends of an interval are so far apart, at most, where no difference is known well enough.
+const SETTLED: f64 = 1.04;
+/// And so far where a few more samples won't help.
+const HOPELESS: f64 = 3.0;
 
 /// What a pass over cells may take.
 #[derive(Clone, Copy)]
 struct Spending {
-    /// When it should be done: what each cell's time is a share of.
-    aim: Instant,
-    /// From when on no more is begun.
+    /// From when on no more is begun, unless it is needed.
     until: Instant,
-    /// Per contender and cell.
+    needed: bool,
+    /// Per contender and cell, at least so many in each batch.
     samples: usize,
-    /// Whether all is measured even so.
-    whatever: bool,
+    rounds_min: usize,
+    /// Whether each cell has its share of the time until then, or as long as its samples take.
+    shared: bool,
+}
+
+/// A survey on its way.
+struct Course<'a, 'b> {
+    known: &'a mut Vec<Measured>,
+    contenders: HashMap<Soil, Vec<String>>,
+    /// So that no two groups are shuffled alike.
+    groups: u64,
+    tell: &'a mut dyn FnMut(Progress<'_>),
+    survey: &'a Survey<'b>,
 }
 
 impl Survey<'_> {
@@ -104,98 +119,46 @@ impl Survey<'_> {
     pub fn run(
         &self,
         known: &mut Vec<Measured>,
-        tell: &mut dyn FnMut(Progress),
+        tell: &mut dyn FnMut(Progress<'_>),
     ) -> Result<End, Error> {
         let started = Instant::now();
+        let is_new = |cell: &&Cell| !known.iter().any(|measured| measured.cell == **cell);
+        let planned: Vec<Cell> = self.cells.iter().filter(is_new).copied().collect();
         let mut contenders: HashMap<Soil, Vec<String>> = HashMap::new();
         for measured in known.iter() {
             let names = measured.outcomes.iter().map(|outcome| outcome.variant.clone());
             contenders.entry(measured.cell.soil()).or_insert_with(|| names.collect());
         }
-        let is_new = |cell: &&Cell| !known.iter().any(|measured| measured.cell == **cell);
-        let planned: Vec<Cell> = self.cells.iter().filter(is_new).copied().collect();
+        let mut course = Course { known, contenders, groups: 0, tell, survey: self };
         let until = started + self.time;
-        let plan = Spending {
-            aim: started + self.time.mul_f64(1.0 - KEPT_FOR_REFINING),
-            until,
-            samples: if self.fixed { self.samples } else { self.samples.min(SAMPLES_PLANNED) },
-            whatever: self.fixed,
-        };
-        let refinement = Spending { aim: until, until, samples: self.samples, whatever: false };
-        let (mut pending, mut spending) = (planned, plan);
-        for round in 0..REFINEMENTS {
-            if round > 0 {
-                pending = self.close(known);
-                if pending.is_empty() || Instant::now() > until {
-                    break;
-                }
-                tell(Progress::Refining(pending.len()));
-                spending = refinement;
-            }
-            let left = self.pass(&pending, &spending, &mut contenders, known, tell)?;
-            if self.stop.load(Ordering::Relaxed) {
-                return Ok(End::Stopped);
-            }
-            if left > 0 {
-                return Ok(if round == 0 { End::TimeShort(left) } else { End::Complete });
-            }
+        if self.fixed {
+            let (samples, rounds_min) = (self.samples, 2 * ROUNDS_MIN);
+            let all = Spending { until, needed: true, samples, rounds_min, shared: true };
+            course.pass(&planned, &all)?;
+            return Ok(course.end(0));
         }
-        Ok(End::Complete)
-    }
-
-    /// Goes through the cells as long as there is time, and says how many are left.
-    fn pass(
-        &self,
-        cells: &[Cell],
-        spending: &Spending,
-        contenders: &mut HashMap<Soil, Vec<String>>,
-        known: &mut Vec<Measured>,
-        tell: &mut dyn FnMut(Progress),
-    ) -> Result<usize, Error> {
-        let mut left = cells.len();
-        for group in groups(cells) {
-            let now = Instant::now();
-            if now > spending.until && left < cells.len() && !spending.whatever {
+        let plan = Spending {
+            until: started + self.time.mul_f64(1.0 - KEPT_FOR_REFINING),
+            needed: false,
+            samples: self.samples.min(SAMPLES_PLANNED),
+            rounds_min: ROUNDS_MIN,
+            shared: false,
+        };
+        let left = course.pass(&planned, &plan)?;
+        let closer = Spending { until, samples: self.samples, shared: true, ..plan };
+        for _ in 0..CLOSER_LOOKS {
+            let cells = self.close(course.known);
+            if cells.is_empty() || Instant::now() > until || self.is_stopped() {
                 break;
             }
-            let soil = group[0].soil();
-            let names = match contenders.entry(soil) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => {
-                    tell(Progress::Choosing(&group[0]));
-                    match self.contenders(&group[0]) {
-                        Ok(names) => unknown.insert(names),
-                        Err(Error::Stopped) => break,
-                        // The cells of this soil will meet the same and say so.
-                        Err(_) => unknown.insert(vec![LIBC.to_owned()]),
-                    }
-                }
-            };
-            tell(Progress::Measuring(&group[0], group.len(), left));
-            let share = group.len() as f64 / left as f64;
-            let effort = Effort {
-                samples: spending.samples,
-                time: spending.aim.saturating_duration_since(now).mul_f64(share),
-                rounds_min: ROUNDS_MIN,
-                seed: self.seed ^ (known.len() as u64) << 32,
-            };
-            let field: Vec<&Contestant> = self
-                .field(&soil)
-                .filter(|who| names.iter().any(|name| name == who.name()))
-                .collect();
-            match measure(self.machine, group, &field, &effort, self.stop) {
-                Ok(measured) => measured.into_iter().for_each(|m| add(known, m)),
-                Err(Error::Stopped) => break,
-                Err(error @ Error::Memory) => return Err(error),
-                Err(error) => {
-                    let skip = |cell| Measured::skipped(cell, names, &error);
-                    known.extend(group.iter().map(skip));
-                }
-            }
-            left -= group.len();
-            tell(Progress::Done(group.len()));
+            (course.tell)(Progress::Refining(cells.len()));
+            course.pass(&cells, &closer)?;
         }
-        Ok(left)
+        Ok(course.end(left))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     fn field(&self, soil: &Soil) -> impl Iterator<Item = &Contestant> {
@@ -220,8 +183,7 @@ impl Survey<'_> {
         let of_soil = self.cells.iter().filter(|cell| cell.soil() == like.soil());
         let mut victims = of_soil.map(|cell| cell.victim).filter(|victim| *victim != Victim::NONE);
         cells.extend(victims.next().map(|victim| Cell { victim, ..unused }));
-        let effort = Effort { samples: 3, time: Duration::ZERO, rounds_min: 1, seed: self.seed };
-        let screened = measure(self.machine, &cells, &field, &effort, self.stop)?;
+        let screened = screen(self.machine, &cells, &field, self.seed, self.stop)?;
         let kind = |name: &str| {
             let who = field.iter().find(|who| who.name() == name)?;
             who.registry_row().map(|row| row.store())
@@ -229,8 +191,9 @@ impl Survey<'_> {
         Ok(choose(&scores(&screened), kind))
     }
 
-    /// Cells that would tell more: shares between two where the winner changes, and cells whose
-    /// sides are close.
+    /// Cells that would tell more: shares between two where the winner changes, and cells of which
+    /// it is not known well enough whether the sides differ; the best known of these first, since
+    /// more samples would soon decide them.
     fn close(&self, known: &[Measured]) -> Vec<Cell> {
         let lines = break_even(known, self.seed);
         let between = lines.iter().filter_map(|line| {
@@ -240,21 +203,26 @@ impl Survey<'_> {
             let used = middle(low, high)?;
             Some(Cell { used, ..line.line })
         });
-        let mut cells: Vec<Cell> = match self.fixed {
-            true => Vec::new(),
-            false => between.collect(),
-        };
+        let mut cells: Vec<Cell> = between.collect();
         let of_plan = |measured: &&Measured| self.cells.contains(&measured.cell);
-        let mut close: Vec<(f64, Cell)> = known
+        let mut open: Vec<(f64, Cell)> = known
             .iter()
             .filter(of_plan)
             .filter_map(|measured| {
-                let log = duel(measured, self.seed)?.ratio.median.ln().abs();
-                (log < CLOSE.ln()).then_some((log, measured.cell))
+                let duel = duel(measured, self.seed)?;
+                let width = duel.ratio.high / duel.ratio.low;
+                let is_settled = match duel.side() {
+                    Side::Neither => width < SETTLED,
+                    Side::Unclear => width > HOPELESS,
+                    // Sure by a hair is sure by chance in one cell of many.
+                    Side::NonTemporal => duel.ratio.low > CLOSE,
+                    Side::Temporal => duel.ratio.high < 1.0 / CLOSE,
+                };
+                (!is_settled).then_some((width, measured.cell))
             })
             .collect();
-        close.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        cells.extend(close.into_iter().map(|(_, cell)| cell));
+        open.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        cells.extend(open.into_iter().map(|(_, cell)| cell));
         // Those that have memory in common next to each other.
         let mut soils: Vec<Soil> = Vec::new();
         for cell in &cells {
@@ -268,8 +236,80 @@ impl Survey<'_> {
     }
 }
 
-/// The plan, and two closer looks.
-const REFINEMENTS: usize = 3;
+impl Course<'_, '_> {
+    /// Goes through the cells as long as there is time, and says how many are left.
+    fn pass(&mut self, cells: &[Cell], spending: &Spending) -> Result<usize, Error> {
+        let survey = self.survey;
+        let mut left = cells.len();
+        for group in groups(cells) {
+            let now = Instant::now();
+            if survey.is_stopped()
+                || (now > spending.until && left < cells.len() && !spending.needed)
+            {
+                break;
+            }
+            let soil = group[0].soil();
+            let names = match self.contenders.entry(soil) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    (self.tell)(Progress::Choosing(&group[0]));
+                    match survey.contenders(&group[0]) {
+                        Ok(names) => unknown.insert(names),
+                        Err(Error::Stopped) => break,
+                        // The cells of this soil will meet the same and say so.
+                        Err(_) => unknown.insert(vec![LIBC.to_owned()]),
+                    }
+                }
+            };
+            (self.tell)(Progress::Measuring(&group[0], group.len(), left));
+            let time = match spending.shared {
+                true => {
+                    let share = group.len() as f64 / left as f64;
+                    spending.until.saturating_duration_since(now).mul_f64(share)
+                }
+                false => UNLIMITED,
+            };
+            self.groups += 1;
+            let effort = Effort {
+                samples: spending.samples,
+                time,
+                rounds_min: spending.rounds_min,
+                seed: survey.seed ^ self.groups << 32,
+            };
+            let field: Vec<&Contestant> = survey
+                .field(&soil)
+                .filter(|who| names.iter().any(|name| name == who.name()))
+                .collect();
+            match measure(survey.machine, group, &field, &effort, survey.stop) {
+                Ok(measured) => measured.into_iter().for_each(|m| add(self.known, m)),
+                Err(Error::Stopped) => break,
+                Err(error @ Error::Memory) => return Err(error),
+                Err(error) => {
+                    let is_new = |cell: &&Cell| !self.known.iter().any(|m| m.cell == **cell);
+                    let new: Vec<&Cell> = group.iter().filter(is_new).collect();
+                    let skip = |cell: &Cell| Measured::skipped(cell, names, &error);
+                    self.known.extend(new.into_iter().map(skip));
+                }
+            }
+            left -= group.len();
+            (self.tell)(Progress::Done(group.len()));
+        }
+        Ok(left)
+    }
+
+    fn end(&self, left: usize) -> End {
+        match left {
+            _ if self.survey.is_stopped() => End::Stopped,
+            0 => End::Complete,
+            left => End::TimeShort(left),
+        }
+    }
+}
+
+/// Longer than any group of cells takes.
+const UNLIMITED: Duration = Duration::from_secs(24 * 60 * 60);
+/// After the plan.
+const CLOSER_LOOKS: usize = 2;
 
 /// A share between two, in proportion where both are something; none if they are next to each other.
 fn middle(low: Share, high: Share) -> Option<Share> {
@@ -292,12 +332,30 @@ fn add(known: &mut Vec<Measured>, new: Measured) {
     }
 }
 
+/// A few samples of each in cells on the same ground.
+///
+/// # Errors
+///
+/// As [`measure`].
+pub(crate) fn screen(
+    machine: &Machine,
+    cells: &[Cell],
+    field: &[&Contestant],
+    seed: u64,
+    stop: &Stop,
+) -> Result<Vec<Measured>, Error> {
+    let effort = Effort { samples: 3, time: Duration::ZERO, rounds_min: 1, seed };
+    measure(machine, cells, field, &effort, stop)
+}
+
 /// The sum of the logarithms of its whole times, by name.
-fn scores(screened: &[Measured]) -> Vec<(String, f64)> {
-    let Some(first) = screened.first() else { return Vec::new() };
+pub(crate) fn scores(screened: &[Measured]) -> Vec<(String, f64)> {
+    // A cell in which nobody has figures says nothing of anybody.
+    let cells = || screened.iter().filter(|cell| cell.ok().next().is_some());
     let score = |name: &str| -> Option<f64> {
-        screened.iter().map(|cell| Some(cell.of(name)?.times.whole.median()?.ln())).sum()
+        cells().map(|cell| Some(cell.of(name)?.times.whole.median()?.ln())).sum()
     };
+    let Some(first) = cells().next() else { return Vec::new() };
     let scored = first.ok().filter_map(|o| Some((o.variant.clone(), score(&o.variant)?)));
     scored.collect()
 }

@@ -15,7 +15,7 @@ use crate::map::{Cell, Measured};
 use crate::stats::Estimate;
 use cachewise::policy::{Gate, Threshold};
 use cachewise::switch::Slot;
-use cachewise::variant::{self, Operation, Variant};
+use cachewise::variant::{self, Operation, Store, Variant};
 
 /// What became of one choice.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,7 +84,7 @@ pub struct Setting {
     /// The library untuned.
     pub default: Policy,
     /// For [`Intent::of`].
-    pub l2_bytes: usize,
+    pub last_level_bytes: usize,
     /// For [`Call::suits`].
     pub page_bytes: usize,
     /// For the intervals.
@@ -93,7 +93,7 @@ pub struct Setting {
 
 impl Setting {
     pub(super) fn intent(&self, cell: &Cell) -> Intent {
-        Intent::of(cell, self.l2_bytes)
+        Intent::of(cell, self.last_level_bytes)
     }
 }
 
@@ -128,7 +128,7 @@ impl<'a> Group<'a> {
     pub(super) fn of_slot(slot: Slot, cells: &[&'a Measured], setting: &'a Setting) -> Self {
         let call = if slot.is_page() { Call::Page } else { Call::Bytes };
         let intent = if slot.is_nontemporal() { Intent::NotSoon } else { Intent::Soon };
-        Self::new(call, slot.operation(), Some(intent), cells, setting)
+        Self::new(call, slot.operation(), intent, cells, setting)
     }
 
     pub(super) fn of_gate(gate: Gate, cells: &[&'a Measured], setting: &'a Setting) -> Self {
@@ -137,23 +137,23 @@ impl<'a> Group<'a> {
             None => {
                 let is_copy = Slots::of(Operation::Copy, Call::Auto).auto == gate;
                 let operation = if is_copy { Operation::Copy } else { Operation::Clear };
-                Self::new(Call::Auto, operation, None, cells, setting)
+                // Who doesn't use the result has another call for it.
+                Self::new(Call::Auto, operation, Intent::Soon, cells, setting)
             }
         }
     }
 
-    /// Without an intent: either.
     fn new(
         call: Call,
         operation: Operation,
-        intent: Option<Intent>,
+        intent: Intent,
         cells: &[&'a Measured],
         setting: &'a Setting,
     ) -> Self {
         let suits = |m: &&&Measured| {
             m.cell.operation == operation
                 && call.suits(&m.cell, setting.page_bytes)
-                && intent.is_none_or(|intent| intent == setting.intent(&m.cell))
+                && intent == setting.intent(&m.cell)
         };
         let cells: Vec<&Measured> = cells.iter().filter(suits).copied().collect();
         Self { call, weights: weights(&cells), cells, setting }
@@ -204,9 +204,12 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What may serve a slot here.
+/// What may serve a slot here. In a `_nontemporal` slot, ordinary stores have their place below the
+/// threshold.
 fn candidates(slot: Slot) -> impl Iterator<Item = &'static Variant> + Clone {
-    variant::all().iter().filter(move |v| slot.accepts(v) && v.unavailable().is_none())
+    let suits = move |v: &&Variant| slot.is_nontemporal() <= (v.store() == Store::NonTemporal);
+    let rows = variant::all().iter().filter(move |v| slot.accepts(v) && v.unavailable().is_none());
+    rows.filter(suits)
 }
 
 impl Fit {
@@ -261,7 +264,10 @@ impl Fit {
             by_slot = group.found(&policy.with_variant(slot, own), &policy);
             if !by_slot.is_better() {
                 policy = policy.with_variant(slot, own);
-                by_gate = worth_its_place(&policy);
+                // A threshold that was not confirmed stays one that was not.
+                if by_gate.is_better() {
+                    by_gate = worth_its_place(&policy);
+                }
                 if !by_gate.is_better() {
                     policy = policy.with_threshold(gate, default.threshold(gate));
                 }

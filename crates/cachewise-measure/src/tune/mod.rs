@@ -2,8 +2,8 @@
 //! is lost by it, and how much by the rules that others ship.
 //!
 //! The cells are [planned](Plan), measured by a [survey](crate::map::Survey) with the contenders
-//! that a [screening](screen) leaves, and [split] in two: two thirds are fitted,
-//! the rest only scored. Which cell goes where depends on the seed, not on what was measured.
+//! that a [screening](screen) leaves, and [split] in two: two thirds are fitted, the rest only
+//! scored. Which cell goes where depends on the seed, not on what was measured.
 //!
 //! A policy knows the caller's [`Intent`] and the size; whatever else differs between the cells
 //! (source, bystander, kind of use) it must do right on average.
@@ -23,7 +23,7 @@ pub use plan::{Plan, screen};
 pub use rule::{Call, Intent, Policy, Rival};
 pub use score::Regret;
 
-use crate::map::Measured;
+use crate::map::{Cell, Measured};
 use crate::rng::Rng;
 use crate::{Error, Machine};
 use cachewise::policy::{self, Gate};
@@ -38,6 +38,8 @@ pub struct Scored {
     pub name: &'static str,
     /// Over the held-out cells in which the rule's contender was measured; `None` if there is none.
     pub regret: Option<Regret>,
+    /// An earlier rule that says the same of all these cells.
+    pub same_as: Option<&'static str>,
 }
 
 /// All that came out.
@@ -45,7 +47,7 @@ pub struct Scored {
 pub struct Tuned {
     /// The fitted policy.
     pub fit: Fit,
-    /// Its regret where the caller says what is done with the result.
+    /// Its regret where the caller says what is done with the result: [`Call::Advised`].
     pub regret: Option<Regret>,
     /// Cells that were held out.
     pub held_out: usize,
@@ -55,47 +57,64 @@ pub struct Tuned {
     pub rivals: Vec<Scored>,
 }
 
-/// Fits a policy to two thirds of the cells and scores it on the rest.
-pub fn tune(cells: &[Measured], setting: &Setting, last_level_bytes: usize) -> Tuned {
-    let (fitted, held_out) = split(cells, setting);
+/// Fits a policy to the cells that are not among those held out, and scores it on these.
+pub fn tune(
+    cells: &[Measured],
+    held_out: &[Cell],
+    setting: &Setting,
+    last_level_bytes: usize,
+) -> Tuned {
+    let (held_out, fitted): (Vec<&Measured>, Vec<&Measured>) =
+        cells.iter().partition(|measured| held_out.contains(&measured.cell));
     let fit = fit(&fitted, setting);
-    let regret = |call: Call, policy: &Policy| {
+    let served = |call: Call, policy: &Policy| -> Vec<(&Measured, &'static str)> {
         let suits = |m: &&&Measured| call.suits(&m.cell, setting.page_bytes);
-        let served = held_out.iter().filter(suits).map(|m| {
-            let variant = policy.serves(call, setting.intent(&m.cell), &m.cell);
-            (*m, variant)
-        });
-        score::regret(&served.collect::<Vec<_>>())
+        let serves = |m: &&'_ Measured| policy.serves(call, setting.intent(&m.cell), &m.cell);
+        held_out.iter().filter(suits).map(|m| (*m, serves(m))).collect()
     };
     let mut rivals = vec![
-        Scored { name: "tuned, page calls", regret: regret(Call::Page, &fit.policy) },
-        Scored { name: "tuned, _auto calls", regret: regret(Call::Auto, &fit.policy) },
-        Scored { name: "library untuned", regret: regret(Call::Bytes, &setting.default) },
+        ("tuned, plain calls", served(Call::Bytes, &fit.policy)),
+        ("tuned, page calls", served(Call::Page, &fit.policy)),
+        ("tuned, always _auto", served(Call::Auto, &fit.policy)),
+        ("library untuned", served(Call::Advised, &setting.default)),
     ];
     rivals.extend(Rival::all(last_level_bytes).map(|(name, rival)| {
         let served = held_out.iter().map(|m| (*m, rival.serves(&setting.default, &m.cell)));
-        Scored { name, regret: score::regret(&served.collect::<Vec<_>>()) }
+        (name, served.collect())
     }));
+    let names = |served: &[(&Measured, &'static str)]| -> Vec<(Cell, &'static str)> {
+        served.iter().map(|(measured, name)| (measured.cell, *name)).collect()
+    };
+    let scored = rivals.iter().enumerate().map(|(index, (name, served))| Scored {
+        name,
+        regret: score::regret(served),
+        same_as: rivals[..index]
+            .iter()
+            .find(|(_, other)| !other.is_empty() && names(other) == names(served))
+            .map(|(name, _)| *name),
+    });
     let unclear = held_out.iter().filter(|cell| !score::is_clear(cell)).count();
-    let regret = regret(Call::Bytes, &fit.policy);
-    Tuned { regret, held_out: held_out.len(), unclear, fit, rivals }
+    let regret = score::regret(&served(Call::Advised, &fit.policy));
+    Tuned { regret, held_out: held_out.len(), unclear, rivals: scored.collect(), fit }
 }
 
 /// Cells to fit and cells to score. Of each operation and intent every third is held out, in an
-/// order shuffled by the seed; the first of each is fitted.
-pub fn split<'a>(
-    cells: &'a [Measured],
-    setting: &Setting,
-) -> (Vec<&'a Measured>, Vec<&'a Measured>) {
+/// order shuffled by the seed; the first of each is fitted. Known before the measurement, so that
+/// the two can be measured in memory of their own: in a survey those held out come last.
+pub fn split(cells: &[Cell], setting: &Setting) -> (Vec<Cell>, Vec<Cell>) {
     const HELD_OUT: usize = 3;
-    let mut order: Vec<&Measured> = cells.iter().collect();
+    let mut order: Vec<&Cell> = cells.iter().collect();
     Rng::new(setting.seed).shuffle(&mut order);
     let mut seen = std::collections::HashMap::new();
-    order.into_iter().partition(|m| {
-        let count = seen.entry((m.cell.operation, setting.intent(&m.cell))).or_insert(0);
+    let mut held_out: Vec<&Cell> = Vec::new();
+    for cell in order {
+        let count = seen.entry((cell.operation, setting.intent(cell))).or_insert(0);
         *count += 1;
-        *count % HELD_OUT != 0
-    })
+        if *count % HELD_OUT == 0 {
+            held_out.push(cell);
+        }
+    }
+    cells.iter().partition(|cell| !held_out.contains(cell))
 }
 
 /// Gives every slot and threshold back to the library, whatever the environment said: a profile is
@@ -110,7 +129,7 @@ impl Setting {
     pub fn of(machine: &Machine, seed: u64) -> Self {
         Self {
             default: Policy::in_force(),
-            l2_bytes: machine.geometry.l2_bytes().value,
+            last_level_bytes: machine.last_level_bytes(),
             page_bytes: machine.page_bytes,
             seed,
         }

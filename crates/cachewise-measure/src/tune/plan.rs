@@ -1,9 +1,9 @@
 //! Which cells are measured for a profile, and who takes part.
 
-use crate::case::{Align, Case, Page, Pattern, Temperature};
+use crate::case::{Page, Temperature};
 use crate::contestant::Contestant;
-use crate::map::{Cell, Core, Share, UseKind, Victim, Walk};
-use crate::runner::{Effort, Stop, measure};
+use crate::map::{self, Cell, Core, Share, UseKind, Victim, Walk};
+use crate::runner::Stop;
 use crate::words::words;
 use crate::{Error, Machine};
 use cachewise::switch::{self, Slot};
@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 /// One size to the next is the grid's step.
 const SIZES_BYTES: [usize; 9] =
-    [256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
+    [128, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
 const QUICK_SIZES_BYTES: [usize; 5] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20];
 
 /// Which cells are measured for a profile. Its text goes into the profile, so that who checks it
@@ -80,23 +80,23 @@ impl Plan {
             };
             for &source in sources {
                 for &size_bytes in &self.sizes_bytes {
-                    let cell = |&(used, use_kind, delay_bytes, victim)| Cell {
-                        operation,
-                        size_bytes,
-                        source,
-                        page: Page::Base,
-                        threads: 1,
-                        used,
-                        use_kind,
-                        delay_bytes,
-                        victim,
-                    };
-                    cells.extend(scenarios.iter().map(cell));
+                    let cells_here =
+                        scenarios.iter().map(|s| cell(operation, source, size_bytes, *s));
+                    cells.extend(cells_here);
                 }
             }
         }
         cells
     }
+}
+
+/// Share, kind of use, delay, bystander.
+type Scenario = (Share, UseKind, usize, Victim);
+
+fn cell(operation: Operation, source: Temperature, size_bytes: usize, scenario: Scenario) -> Cell {
+    let (used, use_kind, delay_bytes, victim) = scenario;
+    let (page, threads) = (Page::Base, 1);
+    Cell { operation, size_bytes, source, page, threads, used, use_kind, delay_bytes, victim }
 }
 
 /// `quick 1024 4096`: which scenarios, then the sizes in bytes.
@@ -127,12 +127,12 @@ impl FromStr for Plan {
 
 /// Of each kind of store, how many go on.
 const KEPT: usize = 3;
+const KINDS: [Store; 3] = [Store::Temporal, Store::NonTemporal, Store::Implementation];
 
 /// Who takes part in the cells of an operation: libc, what the library uses, `also`, and of each
-/// kind of store the three that are fastest by themselves, hot, over three sizes.
-///
-/// A contender that is slow in all of them doesn't win a cell by what it leaves in the cache: that
-/// is decided by the kind of store, and each kind is kept.
+/// kind of store the three that are fastest in whole steps, from cold memory, with nothing used and
+/// with all of it, over three sizes. What a `_nontemporal` call does by ordinary stores takes part
+/// with the fence that it has there.
 ///
 /// # Errors
 ///
@@ -141,10 +141,10 @@ pub fn screen(
     machine: &Machine,
     operation: Operation,
     also: &[&'static Variant],
-    effort: &Effort,
+    seed: u64,
     stop: &Stop,
 ) -> Result<Vec<Contestant>, Error> {
-    const SCREEN_BYTES: [usize; 3] = [1 << 10, 16 << 10, 1 << 20];
+    const SCREEN_BYTES: [usize; 3] = [4 << 10, 64 << 10, 1 << 20];
     let slots = || Slot::ALL.into_iter().filter(|slot| slot.operation() == operation);
     let rows: Vec<&'static Variant> = variant::all()
         .iter()
@@ -152,32 +152,36 @@ pub fn screen(
         .collect();
     let field: Vec<Contestant> =
         rows.iter().map(|row| Contestant::variant(row)).collect::<Result<_, _>>()?;
-    let mut sums = vec![Some(0.0); field.len()];
+    let scenarios = [
+        (Share::NONE, UseKind::Read, 0, Victim::NONE),
+        (Share::ALL, UseKind::Read, 0, Victim::NONE),
+    ];
+    let mut screened = Vec::new();
     for size_bytes in SCREEN_BYTES {
-        let case = Case {
-            operation,
-            size_bytes,
-            temperature: Temperature::Hot,
-            pattern: Pattern::Walk,
-            align: Align::default(),
-            threads: 1,
-        };
-        let measured = measure(machine, &case, &field, effort, stop)?;
-        for (sum, result) in sums.iter_mut().zip(measured.results) {
-            let log = result.ok().and_then(|samples| samples.median()).map(f64::ln);
-            *sum = sum.zip(log).map(|(sum, log)| sum + log);
-        }
+        let cells =
+            scenarios.map(|scenario| cell(operation, Temperature::Cold, size_bytes, scenario));
+        let all: Vec<&Contestant> = field.iter().collect();
+        screened.extend(map::screen(machine, &cells, &all, seed, stop)?);
     }
-    let required = slots().flat_map(|slot| [switch::get(slot), switch::get_below_threshold(slot)]);
-    let mut kept: Vec<&'static Variant> = required.chain(also.iter().copied()).collect();
-    for nontemporal in [false, true] {
-        let of_kind = |row: &&'static Variant| (row.store() == Store::NonTemporal) == nontemporal;
-        let mut ranked: Vec<(f64, &'static Variant)> =
-            sums.iter().zip(&rows).filter_map(|(sum, row)| Some(((*sum)?, *row))).collect();
-        ranked.retain(|(_, row)| of_kind(row));
-        ranked.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        kept.extend(ranked.into_iter().take(KEPT).map(|(_, row)| row));
+    let mut ranked = map::scores(&screened);
+    ranked.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    let below = || slots().map(switch::get_below_threshold);
+    let required = slots().map(switch::get).chain(below()).chain(also.iter().copied());
+    let mut kept: Vec<&'static Variant> = required.collect();
+    for kind in KINDS {
+        let of_kind = rows.iter().copied().filter(|row| row.store() == kind);
+        let mut of_kind: Vec<&'static Variant> = of_kind.collect();
+        of_kind.sort_by_key(|row| ranked.iter().position(|(name, _)| name == row.name()));
+        kept.extend(of_kind.into_iter().take(KEPT));
     }
-    let kept = rows.into_iter().filter(|row| kept.contains(row)).map(Contestant::variant);
-    [Ok(Contestant::libc(operation))].into_iter().chain(kept).collect()
+    let fenced = rows.iter().filter(|row| row.store() != Store::NonTemporal);
+    let in_nontemporal = |row: &&&Variant| {
+        slots().any(|slot| {
+            let serves = [switch::get(slot), switch::get_below_threshold(slot)];
+            slot.is_nontemporal() && (serves.contains(row) || also.contains(row))
+        })
+    };
+    let fenced = fenced.filter(in_nontemporal).map(|row| Contestant::fenced(row));
+    let kept = rows.iter().filter(|row| kept.contains(row)).map(|row| Contestant::variant(row));
+    [Ok(Contestant::libc(operation))].into_iter().chain(kept).chain(fenced).collect()
 }

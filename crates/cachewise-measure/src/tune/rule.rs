@@ -1,10 +1,10 @@
 //! Who serves a call: the library's rule, and the rules of others, as functions of a cell.
 
-use crate::contestant::LIBC;
+use crate::contestant::{LIBC, fenced_name};
 use crate::map::{Cell, Share};
 use cachewise::policy::{self, Gate, Threshold};
 use cachewise::switch::{self, Slot};
-use cachewise::variant::{Operation, Variant};
+use cachewise::variant::{Operation, Store, Variant};
 
 /// What the caller of a cell's operation would know to say about its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,10 +20,10 @@ pub enum Intent {
 const USED_LEAST: f64 = 0.25;
 
 impl Intent {
-    /// Used soon is what is used before as many bytes as the second level holds have passed.
-    pub fn of(cell: &Cell, l2_bytes: usize) -> Self {
+    /// Used soon is what is used before as many bytes as the last level holds have passed.
+    pub fn of(cell: &Cell, last_level_bytes: usize) -> Self {
         let is_used = cell.used != Share::NONE && cell.used.as_f64() >= USED_LEAST;
-        if is_used && cell.delay_bytes <= l2_bytes { Self::Soon } else { Self::NotSoon }
+        if is_used && cell.delay_bytes < last_level_bytes { Self::Soon } else { Self::NotSoon }
     }
 }
 
@@ -36,6 +36,9 @@ pub enum Call {
     Page,
     /// `copy_auto` and `clear_auto`: the size alone decides.
     Auto,
+    /// `_auto` for what is used soon, so that what is too large to stay in the cache goes around it,
+    /// and `_nontemporal` for what is not.
+    Advised,
 }
 
 impl Call {
@@ -92,16 +95,24 @@ impl Policy {
         let plain = self.variants[slots.plain as usize];
         let around = |gate: Gate| reaches(self.thresholds[gate as usize], cell.size_bytes);
         let nontemporal = || match around(slots.gate) {
-            true => self.variants[slots.nontemporal as usize],
-            false => self.below[slots.nontemporal as usize],
+            true => in_nontemporal_call(self.variants[slots.nontemporal as usize]),
+            false => in_nontemporal_call(self.below[slots.nontemporal as usize]),
         };
-        let variant = match (call, intent) {
-            (Call::Auto, _) if around(slots.auto) => nontemporal(),
-            (Call::Auto, _) | (_, Intent::Soon) => plain,
-            (_, Intent::NotSoon) => nontemporal(),
+        let by_size = match (call, intent) {
+            (Call::Auto, _) | (Call::Advised, Intent::Soon) => true,
+            (Call::Bytes | Call::Page | Call::Advised, _) => false,
         };
-        variant.name()
+        match (by_size, intent) {
+            (true, _) if around(slots.auto) => nontemporal(),
+            (true, _) | (false, Intent::Soon) => plain.name(),
+            (false, Intent::NotSoon) => nontemporal(),
+        }
     }
+}
+
+/// The contender that a row is in a `_nontemporal` call, which ends in a fence whatever serves it.
+fn in_nontemporal_call(row: &'static Variant) -> &'static str {
+    if row.store() == Store::NonTemporal { row.name() } else { fenced_name(row) }
 }
 
 /// The slots and gates that serve a call.
@@ -173,7 +184,7 @@ impl Rival {
         match self {
             Self::Libc => LIBC,
             Self::SizeAlone(threshold) if reaches(threshold, cell.size_bytes) => {
-                default.variant(slots.nontemporal).name()
+                in_nontemporal_call(default.variant(slots.nontemporal))
             }
             Self::SizeAlone(_) => default.variant(slots.plain).name(),
         }

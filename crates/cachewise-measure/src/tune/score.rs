@@ -13,12 +13,9 @@
 //! A choice is made on one half of the samples and scored on the other, so that luck which made a
 //! contender look good does not also make it score well (case 14).
 
-use crate::map::{Cell, Measured};
+use crate::map::{Cell, Measured, Soil};
 use crate::stats::{self, Estimate, Samples};
-use crate::verdict::EFFECT_MIN;
-
-/// Fewer samples in half a cell than this have an interval that is narrow by chance.
-const SCORED_MIN: usize = 5;
+use crate::verdict::{EFFECT_MIN, SCORED_MIN};
 
 /// Which half of a cell's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,19 +42,21 @@ fn best(cell: &Measured) -> Option<&str> {
     timed.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(variant, _)| variant.as_str())
 }
 
-/// What a cell's differences are relative to. The baselines are noisy too, and what is left may be
-/// next to nothing; half of the operation's own time is the least that makes sense.
+/// What a cell's differences are relative to.
 fn scale_ns(cell: &Measured) -> Option<f64> {
-    let times = &cell.of(best(cell)?)?.times;
-    let related = times.operation_related(cell.cell.victim.core).median()?;
-    let op = times.op.median()?;
-    Some(related.max(op / 2.0).max(1.0))
+    cell.of(best(cell)?)?.times.cost_ns(cell.cell.victim.core)
 }
 
-/// Half of the interval of the best contender's whole, relative to the scale.
+/// Half of the interval of a difference that no rule decides, relative to the scale: between the best
+/// contender and the next that is listed. It is paired, as all differences are, so that what drifts
+/// for both is no noise.
 fn noise(cell: &Measured) -> Option<f64> {
-    let whole = cell.of(best(cell)?)?.times.whole.estimate(SEED)?;
-    Some((whole.high - whole.low) / 2.0 / scale_ns(cell)?)
+    let best = best(cell)?;
+    let other = cell.ok().find(|outcome| outcome.variant != best)?;
+    let difference =
+        cell.of(best)?.times.whole.pair(&other.times.whole, |best, other| best - other);
+    let difference = difference.estimate(SEED)?;
+    Some((difference.high - difference.low) / 2.0 / scale_ns(cell)?)
 }
 
 /// Any will do: the noise is no figure that is shown.
@@ -97,7 +96,9 @@ pub(super) fn loss<'a>(
 /// The mean, over the cells in which they differ, of what `to` saves of `from`'s time, on the
 /// scoring half. `None` where they never differ, or where there are too few samples to say.
 ///
-/// Cells are separate measurements, so their intervals are combined as independent ones.
+/// Cells on the same ground were measured in the same memory, so they are averaged round by round;
+/// those of different grounds are separate measurements, and their intervals are combined as
+/// independent ones.
 pub(super) fn saving<'a>(
     cells: &[&Measured],
     weights: &[f64],
@@ -105,27 +106,36 @@ pub(super) fn saving<'a>(
     to: impl Fn(&Cell) -> &'a str,
     seed: u64,
 ) -> Option<Estimate> {
-    let mut estimates = Vec::new();
+    let mut grounds: Vec<(Soil, f64, Samples)> = Vec::new();
     for (cell, &weight) in cells.iter().zip(weights) {
         let (from, to) = (from(&cell.cell), to(&cell.cell));
-        if from == to {
+        if from == to || weight <= 0.0 {
             continue;
         }
         let scale = scale_ns(cell)?;
         let whole = |variant| Some(Half::Scoring.of(&cell.of(variant)?.times.whole));
-        let saved = whole(from)?.pair(&whole(to)?, |from, to| (from - to) / scale);
+        let saved = whole(from)?.pair(&whole(to)?, |from, to| (from - to) / scale * weight);
         if saved.count() < SCORED_MIN {
             return None;
         }
-        estimates.push((weight, saved.estimate(seed)?));
+        match grounds.iter_mut().find(|(soil, ..)| *soil == cell.cell.soil()) {
+            Some((_, sum, all)) => {
+                *sum += weight;
+                *all = all.pair(&saved, |all, saved| all + saved);
+            }
+            None => grounds.push((cell.cell.soil(), weight, saved)),
+        }
     }
-    let total: f64 = estimates.iter().map(|(weight, _)| weight).sum();
+    let total: f64 = grounds.iter().map(|(_, weight, _)| weight).sum();
     if total <= 0.0 {
         return None;
     }
-    let median = estimates.iter().map(|(weight, e)| weight * e.median).sum::<f64>() / total;
+    let estimates: Option<Vec<Estimate>> =
+        grounds.iter().map(|(_, _, saved)| saved.estimate(seed)).collect();
+    let estimates = estimates?;
+    let median = estimates.iter().map(|e| e.median).sum::<f64>() / total;
     let spread = |end: fn(&Estimate) -> f64| {
-        let squares = estimates.iter().map(|(weight, e)| (weight * (end(e) - e.median)).powi(2));
+        let squares = estimates.iter().map(|e| (end(e) - e.median).powi(2));
         squares.sum::<f64>().sqrt() / total
     };
     Some(Estimate { median, low: median - spread(|e| e.low), high: median + spread(|e| e.high) })

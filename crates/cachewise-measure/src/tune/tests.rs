@@ -4,16 +4,17 @@ use super::score::{loss, saving};
 use super::*;
 use crate::Temperature;
 use crate::case::Page;
+use crate::contestant::fenced_name;
 use crate::map::{Cell, Outcome, Share, Status, Times, UseKind, Victim};
 use crate::stats::Samples;
 use cachewise::policy::Threshold;
 use cachewise::variant::{self, Operation, Store, Variant};
 
-const L2_BYTES: usize = 1 << 20;
+const LAST_LEVEL_BYTES: usize = 8 << 20;
 const SIZES: [usize; 6] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
 fn setting() -> Setting {
-    Setting { default: default(), l2_bytes: L2_BYTES, page_bytes: 4096, seed: 1 }
+    Setting { default: default(), last_level_bytes: LAST_LEVEL_BYTES, page_bytes: 4096, seed: 1 }
 }
 
 fn field(operation: Operation) -> Vec<&'static Variant> {
@@ -82,7 +83,9 @@ fn measured(
         Samples::new((0..4).map(|_| (0..6).map(|_| sample()).collect()).collect())
     };
     let rows = field(cell.operation);
-    let stores = rows.iter().map(|row| (row.name(), Some(row.store())));
+    let stores = rows
+        .iter()
+        .flat_map(|row| [(row.name(), Some(row.store())), (fenced_name(row), Some(row.store()))]);
     let outcomes = [("libc", None)].into_iter().chain(stores).map(|(name, store)| {
         let own = ns(name, store);
         let times = Times {
@@ -92,6 +95,7 @@ fn measured(
             victim_baseline: samples(victim_ns),
             use_baseline: samples(0.0),
             delay: samples(0.0),
+            delay_baseline: samples(0.0),
             used: samples(0.0),
             misses: Default::default(),
         };
@@ -108,11 +112,11 @@ fn refs(cells: &[Measured]) -> Vec<&Measured> {
 fn intents_are_what_a_caller_would_say() {
     let soon = |used, delay_bytes| {
         let cell = Cell { delay_bytes, ..cell(Operation::Copy, 4096, used) };
-        Intent::of(&cell, L2_BYTES)
+        Intent::of(&cell, LAST_LEVEL_BYTES)
     };
     assert_eq!(soon(Share::ALL, 0), Intent::Soon);
-    assert_eq!(soon(Share::ALL, L2_BYTES), Intent::Soon);
-    assert_eq!(soon(Share::ALL, 4 * L2_BYTES), Intent::NotSoon);
+    assert_eq!(soon(Share::ALL, LAST_LEVEL_BYTES / 2), Intent::Soon);
+    assert_eq!(soon(Share::ALL, LAST_LEVEL_BYTES), Intent::NotSoon);
     assert_eq!(soon(Share::NONE, 0), Intent::NotSoon);
     assert_eq!(soon(Share::WORD_PER_PAGE, 0), Intent::NotSoon);
 }
@@ -173,7 +177,7 @@ fn thresholds_are_found_where_the_times_cross() {
     assert_eq!(fit.policy.threshold(Gate::CopyPageNontemporal), Threshold::Bytes(64 << 10));
     let auto = fit.gates.iter().find(|choice| choice.gate == Gate::CopyAuto).unwrap();
     assert_eq!(auto.threshold, Threshold::Off);
-    assert_eq!(auto.cells, 2 * SIZES.len());
+    assert_eq!(auto.cells, SIZES.len());
 
     let profile = fit.profile("test", 3).unwrap();
     assert_eq!(profile.threshold(Gate::CopyNontemporal), Some(Threshold::Bytes(64 << 10)));
@@ -323,21 +327,54 @@ fn regret_does_not_reward_luck() {
 
 #[test]
 fn held_out_cells_are_a_third_and_never_fitted() {
-    let cells: Vec<Measured> = [Operation::Clear, Operation::Copy]
-        .into_iter()
-        .flat_map(grid)
-        .map(|cell| measured(cell, 0.0, 0.0, |_, _| 1.0))
-        .collect();
+    let cells: Vec<Cell> = [Operation::Clear, Operation::Copy].into_iter().flat_map(grid).collect();
     let (fitted, held_out) = split(&cells, &setting());
     assert_eq!((fitted.len(), held_out.len()), (16, 8));
     for intent in [Intent::Soon, Intent::NotSoon] {
-        let of = |cells: &[&Measured]| {
-            cells.iter().filter(|m| setting().intent(&m.cell) == intent).count()
-        };
+        let of = |cells: &[Cell]| cells.iter().filter(|c| setting().intent(c) == intent).count();
         assert_eq!((of(&fitted), of(&held_out)), (8, 4));
     }
-    assert!(held_out.iter().all(|m| !fitted.iter().any(|f| std::ptr::eq(*m, *f))));
-    assert_eq!(split(&cells, &setting()).0.len(), 16, "the same seed, the same cells");
+    assert!(held_out.iter().all(|cell| !fitted.contains(cell)));
+    assert_eq!(split(&cells, &setting()), (fitted, held_out), "the same seed, the same cells");
+}
+
+/// What is not used soon and not large is done by ordinary stores, and pays the fence of the call.
+#[test]
+fn ordinary_stores_in_a_nontemporal_call_are_fenced() {
+    let policy = default();
+    let small = cell(Operation::Copy, 64, Share::NONE);
+    let below = policy.below[Slot::CopyNontemporal as usize];
+    for call in [Call::Bytes, Call::Advised] {
+        assert_eq!(policy.serves(call, Intent::NotSoon, &small), fenced_name(below));
+        assert_eq!(policy.serves(call, Intent::Soon, &small), policy.variant(Slot::Copy).name());
+    }
+    let field = screen(&Machine::detect(), Operation::Copy, &[], 1, &crate::Stop::new(false));
+    let field = field.unwrap();
+    assert!(field.iter().any(|who| {
+        who.name() == fenced_name(cachewise::switch::get_below_threshold(Slot::CopyNontemporal))
+    }));
+}
+
+/// `_auto` serves what is used soon, from its threshold on around the cache.
+#[test]
+fn a_well_advised_caller_lets_the_size_decide_only_where_the_result_is_used() {
+    let policy = default().with_threshold(Gate::CopyAuto, Threshold::Bytes(1 << 20));
+    let large = cell(Operation::Copy, 1 << 20, Share::ALL);
+    let nontemporal = policy.serves(Call::Bytes, Intent::NotSoon, &large);
+    assert_eq!(policy.serves(Call::Advised, Intent::Soon, &large), nontemporal);
+    assert_eq!(policy.serves(Call::Bytes, Intent::Soon, &large), policy.variant(Slot::Copy).name());
+    let all: Vec<Measured> = grid(Operation::Copy)
+        .into_iter()
+        .map(|cell| measured(cell, 0.0, 0.0, |name, _| if name == "libc" { 150.0 } else { 100.0 }))
+        .collect();
+    let (_, held_out) = split(&grid(Operation::Copy), &setting());
+    let tuned = tune(&all, &held_out, &setting(), LAST_LEVEL_BYTES);
+    assert_eq!(tuned.held_out, held_out.len());
+    let same_as = |name| tuned.rivals.iter().find(|r| r.name == name).unwrap().same_as;
+    // No size lies between nothing and 256 bytes, or beyond six megabytes.
+    assert!(same_as("non-temporal from 256 B").is_some());
+    assert!(same_as("non-temporal from 3/4 LLC").is_some());
+    assert_eq!(same_as("always libc"), None);
 }
 
 #[test]
@@ -372,8 +409,9 @@ fn the_plan_has_every_slot_and_needs_no_more_sources_than_there_are() {
         assert_eq!(distinct.len(), cells.len());
         for operation in [Operation::Clear, Operation::Copy] {
             for intent in [Intent::Soon, Intent::NotSoon] {
-                let l2_bytes = machine.geometry.l2_bytes().value;
-                let of = |c: &&Cell| c.operation == operation && Intent::of(c, l2_bytes) == intent;
+                let last_level_bytes = machine.last_level_bytes();
+                let is = |c: &Cell| Intent::of(c, last_level_bytes) == intent;
+                let of = |c: &&Cell| c.operation == operation && is(c);
                 assert!(cells.iter().filter(of).count() >= 6, "{operation} {intent:?}");
             }
         }

@@ -14,7 +14,7 @@ const GAP: usize = 2;
 const LARGE: f64 = 1.5;
 
 const LEGEND: &str =
-    "N, n: non-temporal wins (N: by half or more); T, t: temporal; .: no difference";
+    "N, n: non-temporal wins (N: by half or more); T, t: temporal; .: neither; ?: noise";
 
 /// A cell without what the rows and columns say.
 fn scenario(cell: &Cell) -> Cell {
@@ -26,7 +26,7 @@ fn scenario(cell: &Cell) -> Cell {
 fn belongs(cell: &Cell, scenario: &Cell) -> bool {
     let mut like = self::scenario(cell);
     if cell.used == Share::NONE {
-        (like.use_kind, like.delay_bytes) = (scenario.use_kind, scenario.delay_bytes);
+        like.use_kind = scenario.use_kind;
     }
     if cell.victim == Victim::NONE {
         like.victim = scenario.victim;
@@ -139,6 +139,7 @@ fn letter(duel: &Duel) -> char {
     let large = duel.ratio.median.ln().abs() >= LARGE.ln();
     match (duel.side(), large) {
         (Side::Neither, _) => '.',
+        (Side::Unclear, _) => '?',
         (Side::NonTemporal, false) => 'n',
         (Side::NonTemporal, true) => 'N',
         (Side::Temporal, false) => 't',

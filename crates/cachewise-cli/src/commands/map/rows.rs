@@ -98,6 +98,7 @@ pub(crate) const CELLS: &[Column<Row>] = &[
     identifying(shown("variant", "variant", |r| Value::text(&r.variant))),
     shown("op_ns", "op", |r| r.ns(|f| f.op_ns)),
     data("delay_ns", |r| r.ns(|f| f.delay_ns)),
+    data("delay_baseline_ns", |r| r.ns(|f| f.delay_baseline_ns)),
     data("use_ns", |r| r.ns(|f| f.use_ns)),
     only_shown("use", |r| r.ns_if(r.cell.used != Share::NONE, |f| f.use_ns)),
     data("use_baseline_ns", |r| r.ns(|f| f.use_baseline_ns)),
@@ -126,6 +127,7 @@ pub(crate) const CELLS: &[Column<Row>] = &[
     data("samples_ns", |r| r.samples(|t| &t.whole)),
     data("op_samples_ns", |r| r.samples(|t| &t.op)),
     data("delay_samples_ns", |r| r.samples(|t| &t.delay)),
+    data("delay_baseline_samples_ns", |r| r.samples(|t| &t.delay_baseline)),
     data("use_samples_ns", |r| r.samples(|t| &t.used)),
     data("use_baseline_samples_ns", |r| r.samples(|t| &t.use_baseline)),
     data("victim_samples_ns", |r| r.samples(|t| &t.victim)),
@@ -199,6 +201,7 @@ fn side(side: Side) -> &'static str {
         Side::NonTemporal => "non-temporal",
         Side::Temporal => "temporal",
         Side::Neither => "no difference",
+        Side::Unclear => "too noisy to tell",
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn clause(line: &BreakEven) -> String {
             format!("no difference until {} of it is {used}, then temporal wins", at(crossing))
         }
         Finding::Mixed => "to and fro: no simple rule".into(),
+        Finding::Unclear => "too noisy to tell".into(),
     }
 }
 
@@ -50,7 +51,7 @@ fn name(side: Side) -> &'static str {
     match side {
         Side::NonTemporal => "non-temporal",
         Side::Temporal => "temporal",
-        Side::Neither => "nobody",
+        Side::Neither | Side::Unclear => "nobody",
     }
 }
 
@@ -102,7 +103,7 @@ fn changes<'a>(
     let sides = |line: &BreakEven| match line.finding() {
         Finding::Always(side) | Finding::NeverWorse(side) => Some((side, side)),
         Finding::Until(first, _, last) => Some((first, last)),
-        Finding::Mixed => None,
+        Finding::Mixed | Finding::Unclear => None,
     };
     let other = lines.filter(|line| sides(line).is_some() && sides(line) != sides(plain));
     other.min_by_key(|line| least(line))

@@ -32,7 +32,7 @@ pub(super) fn run(
         .iter()
         .filter(|v| Slot::ALL.iter().any(|s| then.variant(*s) == *v))
         .collect();
-    let (cells, ended) = survey(machine, args, &plan, &also, voice)?;
+    let (cells, ended) = survey(machine, args, &plan, plan.cells(machine), &also, voice)?;
     let all: Vec<&Measured> = cells.iter().collect();
     let fit = tune::fit(&all, setting);
     let checked = tune::check(&then, &fit, &all, setting);

@@ -15,9 +15,9 @@ use cachewise::policy::{Gate, Threshold};
 use cachewise::profile::{Profile, SCHEMA_VERSION};
 use cachewise::switch::{self, DecidedBy, Slot};
 use cachewise::variant::{Operation, Variant};
-use cachewise_measure::map::{End, Measured, Survey};
+use cachewise_measure::map::{Cell, End, Measured, Survey};
 use cachewise_measure::tune::{self, Plan, Setting};
-use cachewise_measure::{Effort, Error, Machine};
+use cachewise_measure::{Error, Machine};
 
 pub(super) fn run(machine: &Machine, args: &Tune, voice: &mut Voice) -> Result<Done, Failure> {
     if args.glibc {
@@ -40,14 +40,13 @@ pub(super) fn libc_times(machine: &Machine, args: &LibcTimes) -> Result<Done, Fa
     glibc::times(machine, args)
 }
 
-/// Of the time, for each of three sizes.
-const SCREENING: f64 = 0.01;
-
-/// Measures a plan; `also` takes part whatever the screening says. What has no figures is left out.
+/// Measures the cells of a plan; `also` takes part whatever the screening says. What has no figures
+/// is left out.
 fn survey(
     machine: &Machine,
     args: &Tune,
     plan: &Plan,
+    cells: Vec<Cell>,
     also: &[&'static Variant],
     voice: &mut Voice,
 ) -> Result<(Vec<Measured>, End), Failure> {
@@ -58,17 +57,16 @@ fn survey(
         voice.warn(doubt.id(), &doubt.cause(), &doubt.remedy());
     }
     let mut field = Vec::new();
-    let screening = Effort { time: effort.time.mul_f64(SCREENING), ..effort };
     for operation in [Operation::Clear, Operation::Copy] {
         voice.step(&format_args!("who may contend, {operation}"));
         let also: Vec<_> = also.iter().copied().filter(|v| v.operation() == operation).collect();
-        field.extend(tune::screen(machine, operation, &also, &screening, &stop)?);
+        field.extend(tune::screen(machine, operation, &also, effort.seed, &stop)?);
     }
     let survey = Survey {
         machine,
         field: &field,
         all_contend: true,
-        cells: plan.cells(machine),
+        cells,
         fixed: true,
         time: effort.time,
         samples: effort.samples,

@@ -30,8 +30,11 @@ pub(super) fn run(
         &"two thirds of the cells are fitted; the regret is of the rest, as a share of the whole \
           time less what bystander, delay and use cost by themselves",
     );
-    let (cells, ended) = survey(machine, args, &plan, &[], voice)?;
-    let tuned = tune::tune(&cells, setting, machine.last_level_bytes());
+    // Those held out come last, and so lie in memory of their own.
+    let (fitted, held_out) = tune::split(&plan.cells(machine), setting);
+    let all = fitted.iter().chain(&held_out).copied().collect();
+    let (cells, ended) = survey(machine, args, &plan, all, &[], voice)?;
+    let tuned = tune::tune(&cells, &held_out, setting, machine.last_level_bytes());
     let profile = tuned.fit.profile(env!("CARGO_PKG_VERSION"), setting.seed)?;
     let end = end(ended);
     if tuned.unclear > 0 {
@@ -116,7 +119,7 @@ fn evidence(plan: &Plan, tuned: &Tuned, cells: usize) -> String {
     for Choice { name, part, chosen, found, .. } in choices(&tuned.fit) {
         let _ = writeln!(text, "{name}-{part} = \"{chosen}: {}\"", why(&found));
     }
-    for Ruled { name, regret } in rules(tuned) {
+    for Ruled { name, regret, .. } in rules(tuned) {
         let key: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         if let Some(Regret { cells, median, p95, worst, .. }) = regret {
@@ -229,12 +232,16 @@ impl Grouped for Choice {
 /// A rule and its regret.
 struct Ruled {
     name: &'static str,
+    same_as: Option<&'static str>,
     regret: Option<Regret>,
 }
 
 fn rules(tuned: &Tuned) -> Vec<Ruled> {
-    let rivals =
-        tuned.rivals.iter().map(|Scored { name, regret }| Ruled { name, regret: regret.clone() });
+    let rivals = tuned.rivals.iter().map(|Scored { name, same_as, regret }| Ruled {
+        name,
+        same_as: *same_as,
+        regret: regret.clone(),
+    });
     [own(tuned)].into_iter().chain(rivals).collect()
 }
 
@@ -267,11 +274,12 @@ const REGRET: &[Column<Tuned>] = &[
 ];
 
 fn own(tuned: &Tuned) -> Ruled {
-    Ruled { name: "tuned", regret: tuned.regret.clone() }
+    Ruled { name: "tuned", same_as: None, regret: tuned.regret.clone() }
 }
 
 const RIVALS: &[Column<Ruled>] = &[
     data("policy", |row| Value::text(row.name)),
+    data("same_as", |row| Value::or_missing(row.same_as, Value::text)),
     data("cells", Ruled::cells),
     data("median", |row| row.share(|regret| regret.median)),
     data("p95", |row| row.share(|regret| regret.p95)),
@@ -285,7 +293,10 @@ const RULES: &[Column<Ruled>] = &[
     only_shown("median", |row| row.shown(|regret| regret.median)),
     only_shown("p95", |row| row.shown(|regret| regret.p95)),
     only_shown("worst", |row| row.shown(|regret| regret.worst)),
-    only_shown("where", Ruled::worst_cell),
+    only_shown("where", |row| match row.same_as {
+        Some(other) => Value::text(format!("as {other}")),
+        None => row.worst_cell(),
+    }),
 ];
 
 impl Grouped for Ruled {

@@ -14,7 +14,7 @@ const GAP: usize = 2;
 const LARGE: f64 = 1.5;
 
 const LEGEND: &str =
-    "N, n: non-temporal wins (N: by half or more); T, t: temporal; .: neither; ?: noise";
+    "N, n: non-temporal wins (N: by half or more); T, t: temporal; .: equal; ?: noise";
 
 /// A cell without what the rows and columns say.
 fn scenario(cell: &Cell) -> Cell {

@@ -11,7 +11,8 @@
 //!   libc's, and from 1 to 4 KiB on it wins; the fence alone waits some 90 ns for the first line.
 //! - `_auto`: nothing is known of the later use, so the cache decides: three quarters of this
 //!   CPU's share of the last level, beyond which a copy would push out its own beginning. Where the
-//!   share is not known, [`AUTO_DEFAULT_BYTES`].
+//!   share is not known, [`AUTO_DEFAULT_BYTES`]. A measured profile has the size from which on going
+//!   around is a gain even for what is used at once.
 //!
 //! "Off" and "always" are states of their own, not very large or small numbers.
 

@@ -9,7 +9,8 @@
 //!
 //! Values are tried side by side with the default, in freshly shuffled order. The best one is then
 //! run against the default once more, by itself, so that no other tunable's gain is taken for its
-//! own; only what is a gain there, clear of noise, stays.
+//! own; only what is a gain there, clear of noise, stays. The tunables bear on each other (`rep movsb`
+//! ends where non-temporal stores begin), so what stays of several is run once more as one line.
 
 use crate::case::{Align, Case, Page, Pattern, Temperature};
 use crate::contestant::Contestant;
@@ -201,7 +202,8 @@ pub fn line(found: &[Found]) -> Option<String> {
     (!settings.is_empty()).then(|| settings.join(":"))
 }
 
-/// Tries the values, then runs what looked best against the default once more. Says what comes.
+/// Tries the values, then runs what looked best against the default once more, and what are gains
+/// all together. Says what comes.
 ///
 /// # Errors
 ///
@@ -228,19 +230,34 @@ pub fn find(
         let value = best.filter(|(_, gain)| *gain > 0.0).map(|(value, _)| value);
         found.push(Found { trial: trial.clone(), value, ratio: None });
     }
-    for found in &mut found {
-        let Some(set) = found.setting() else { continue };
+    let mut against_default = |found: &mut Found, setting: &str| -> Result<(), Error> {
         tell(&found.trial, true);
-        let settings = [String::new(), set];
+        let settings = [String::new(), setting.to_owned()];
         let times = run_all(&settings, &found.trial, rounds, &mut rng, child, stop)?;
-        let [default, set] = &times[..] else { continue };
+        let [default, set] = &times[..] else { return Ok(()) };
         let ratios = ratios(default, set);
         // Each round has one sample: an interval of fewer is narrow by chance.
         if ratios.iter().all(|ratio| ratio.count() >= ROUNDS_MIN) {
             found.ratio = geometric_mean(&ratios, seed);
         }
+        Ok(())
+    };
+    for found in &mut found {
+        if let Some(setting) = found.setting() {
+            against_default(found, &setting)?;
+        }
     }
-    Ok(found)
+    // Each time round one of them at least has been dropped.
+    loop {
+        let gains = found.iter().filter(|found| found.is_a_gain()).count();
+        let Some(line) = line(&found).filter(|_| gains > 1) else { return Ok(found) };
+        for found in found.iter_mut().filter(|found| found.is_a_gain()) {
+            against_default(found, &line)?;
+        }
+        if found.iter().filter(|found| found.is_a_gain()).count() == gains {
+            return Ok(found);
+        }
+    }
 }
 
 /// What a child measures: this process's libc, a figure per size, or two where the whole is timed.
@@ -410,6 +427,29 @@ glibc.malloc.perturb: 0 (min: 0, max: 255)
         assert_eq!(line(&found).as_deref(), Some("glibc.cpu.x86_rep_movsb_threshold=0x200"));
         let ratio = found[0].ratio.unwrap();
         assert!((ratio.median - 1.3).abs() < 0.05, "{ratio:?}");
+    }
+
+    /// Each is a gain by itself, and together one of them is not.
+    #[test]
+    fn gains_that_are_none_together_are_dropped() {
+        let trials = trials(&parse(LIST));
+        let mut lines = Vec::new();
+        let mut child = |setting: &str, trial: &Trial| {
+            lines.push(setting.to_owned());
+            let both = setting.contains(':');
+            let has = |name: &str| setting.contains(name);
+            let factor = match trial.operation {
+                _ if trial.timed == Timed::Whole && has("non_temporal_threshold") => 0.5,
+                _ if trial.timed == Timed::Hot && has("rep_movsb") && !both => 0.5,
+                _ => 1.0,
+            };
+            Ok(trial.sizes_bytes.iter().map(|&size| size as f64 * factor).collect())
+        };
+        let found = find(&trials, 6, 1, &mut child, &Stop::new(false), &mut |_, _| {}).unwrap();
+        let line = line(&found).unwrap();
+        assert!(line.starts_with("glibc.cpu.x86_non_temporal_threshold="), "{line}");
+        assert!(!line.contains(':'), "{line}");
+        assert!(lines.iter().any(|setting| setting.contains(':')), "run as one line");
     }
 
     #[test]

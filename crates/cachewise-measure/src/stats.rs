@@ -77,10 +77,14 @@ impl Samples {
     }
 
     fn resampled_median(&self, rng: &mut Rng) -> Option<f64> {
-        let batches: Vec<&Vec<f64>> = self.batches.iter().filter(|b| !b.is_empty()).collect();
+        let drawn = draw(self.batches.len(), rng);
+        self.median_of(&drawn, rng)
+    }
+
+    /// The median of samples drawn within these batches; those that are empty say nothing.
+    fn median_of(&self, drawn: &[usize], rng: &mut Rng) -> Option<f64> {
         let mut resampled = Vec::with_capacity(self.count());
-        for _ in 0..batches.len() {
-            let batch = batches[rng.below(batches.len())];
+        for batch in drawn.iter().filter_map(|&index| self.batches.get(index)) {
             resampled.extend((0..batch.len()).map(|_| batch[rng.below(batch.len())]));
         }
         median(&mut resampled)
@@ -109,6 +113,24 @@ impl Samples {
         };
         Self { batches: self.batches.iter().enumerate().map(every_other).collect() }
     }
+}
+
+/// The sum of the medians of several series with its interval. Their batches are the same, so what a
+/// batch did to one it did to all: a batch is drawn for all of them.
+pub(crate) fn sum_of_medians(series: &[Samples], seed: u64) -> Option<Estimate> {
+    let batches = series.iter().map(|samples| samples.batches.len()).max()?;
+    let medians: Option<Vec<f64>> = series.iter().map(Samples::median).collect();
+    let estimate = bootstrap(seed, medians?.iter().sum(), |rng| {
+        let drawn = draw(batches, rng);
+        series.iter().map(|samples| samples.median_of(&drawn, rng)).sum()
+    })?;
+    let filled = series.iter().map(Samples::filled).min().unwrap_or(0);
+    Some(estimate.widened(few_batches(filled)))
+}
+
+/// So many batches, with replacement.
+fn draw(batches: usize, rng: &mut Rng) -> Vec<usize> {
+    (0..batches).map(|_| rng.below(batches)).collect()
 }
 
 /// How many times farther than its resamples an interval of so many batches has to reach: Student's t
@@ -243,6 +265,22 @@ mod tests {
             let share = covered.count() as f64 / runs as f64;
             assert!(share >= 0.93, "{batches} batches of {rounds}, {between} between: {share}");
         }
+    }
+
+    /// What a batch did to both does not cancel out by there being two; what a round did does.
+    #[test]
+    fn a_sum_of_medians_draws_batches_for_all_of_its_series() {
+        let mut rng = Rng::new(5);
+        let common: Vec<f64> = (0..6).map(|_| rng.below(100) as f64).collect();
+        let series = |batches: &[f64]| {
+            Samples::new(batches.iter().map(|&batch| vec![100.0 + batch; 5]).collect())
+        };
+        let one = series(&common).estimate(1).unwrap();
+        let both = sum_of_medians(&[series(&common), series(&common)], 1).unwrap();
+        assert!((both.median - 2.0 * one.median).abs() < 1e-9);
+        assert!((both.high - both.low) > 1.9 * (one.high - one.low), "{both:?} {one:?}");
+        assert_eq!(sum_of_medians(&[], 1), None);
+        assert_eq!(sum_of_medians(&[series(&common), samples(&[])], 1), None);
     }
 
     #[test]

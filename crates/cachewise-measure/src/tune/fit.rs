@@ -97,12 +97,22 @@ impl Setting {
     }
 }
 
+/// The policy with the least loss over cells, confirmed or not: of the cells themselves, nothing of
+/// its shape does better.
+pub(super) fn hindsight(cells: &[&Measured], setting: &Setting) -> Policy {
+    fit_by(cells, setting, false).policy
+}
+
 /// Fits a policy to cells.
 pub fn fit(cells: &[&Measured], setting: &Setting) -> Fit {
+    fit_by(cells, setting, true)
+}
+
+fn fit_by(cells: &[&Measured], setting: &Setting, confirm: bool) -> Fit {
     let policy = setting.default.clone();
     let mut fit = Fit { policy, slots: Vec::new(), gates: Vec::new() };
     for slot in Slot::ALL {
-        let group = Group::of_slot(slot, cells, setting);
+        let group = Group { confirm, ..Group::of_slot(slot, cells, setting) };
         match Gate::ALL.into_iter().find(|gate| gate.name() == slot.name()) {
             Some(gate) => fit.slot_and_gate(slot, gate, &group),
             None => fit.slot(slot, &group),
@@ -110,7 +120,7 @@ pub fn fit(cells: &[&Measured], setting: &Setting) -> Fit {
     }
     // The `_auto` calls use what has been chosen for the others.
     for gate in Gate::ALL.into_iter().filter(|gate| gate.is_auto()) {
-        fit.gate(gate, &Group::of_gate(gate, cells, setting));
+        fit.gate(gate, &Group { confirm, ..Group::of_gate(gate, cells, setting) });
     }
     fit.gates.sort_by_key(|choice| choice.gate as u8);
     fit
@@ -122,6 +132,8 @@ pub(super) struct Group<'a> {
     pub(super) cells: Vec<&'a Measured>,
     weights: Vec<f64>,
     setting: &'a Setting,
+    /// Whether what looks better must be so on samples that the search has not seen.
+    confirm: bool,
 }
 
 impl<'a> Group<'a> {
@@ -156,7 +168,7 @@ impl<'a> Group<'a> {
                 && intent == setting.intent(&m.cell)
         };
         let cells: Vec<&Measured> = cells.iter().filter(suits).copied().collect();
-        Self { call, weights: weights(&cells), cells, setting }
+        Self { call, weights: weights(&cells), cells, setting, confirm: true }
     }
 
     fn serves(&self, policy: &Policy, cell: &Cell) -> &'static str {
@@ -187,7 +199,7 @@ impl<'a> Group<'a> {
             return Found::Default;
         }
         match self.saving(from, to) {
-            Some(saving) if is_a_gain(&saving) => Found::Better(saving),
+            Some(saving) if is_a_gain(&saving) || !self.confirm => Found::Better(saving),
             saving => Found::NoDifference(saving),
         }
     }

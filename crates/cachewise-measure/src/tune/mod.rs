@@ -53,7 +53,8 @@ pub struct Tuned {
     pub held_out: usize,
     /// Those of them that are too noisy to say anything of a regret, and are left out of it.
     pub unclear: usize,
-    /// That of the library's other calls, of the library untuned, and of what others ship.
+    /// That of the library's other calls, of the policy that would have been best for just these
+    /// cells, of the library untuned, and of what others ship.
     pub rivals: Vec<Scored>,
 }
 
@@ -76,6 +77,7 @@ pub fn tune(
         ("tuned, plain calls", served(Call::Bytes, &fit.policy)),
         ("tuned, page calls", served(Call::Page, &fit.policy)),
         ("tuned, always _auto", served(Call::Auto, &fit.policy)),
+        ("best in hindsight", served(Call::Advised, &fit::hindsight(&held_out, setting))),
         ("library untuned", served(Call::Advised, &setting.default)),
     ];
     rivals.extend(Rival::all(last_level_bytes).map(|(name, rival)| {

@@ -125,12 +125,13 @@ impl FromStr for Plan {
     }
 }
 
-/// Of each kind of store, how many go on.
-const KEPT: usize = 3;
-const KINDS: [Store; 3] = [Store::Temporal, Store::NonTemporal, Store::Implementation];
+/// Of each kind of store, how many go on. What the CPU chooses by itself it chooses alike for all
+/// widths of one instruction.
+const KEPT: [(Store, usize); 3] =
+    [(Store::Temporal, 3), (Store::NonTemporal, 3), (Store::Implementation, 1)];
 
 /// Who takes part in the cells of an operation: libc, what the library uses, `also`, and of each
-/// kind of store the three that are fastest in whole steps, from cold memory, with nothing used and
+/// kind of store the [few](KEPT) that are fastest in whole steps, from cold memory, with nothing used and
 /// with all of it, over three sizes. What a `_nontemporal` call does by ordinary stores takes part
 /// with the fence that it has there.
 ///
@@ -168,11 +169,11 @@ pub fn screen(
     let below = || slots().map(switch::get_below_threshold);
     let required = slots().map(switch::get).chain(below()).chain(also.iter().copied());
     let mut kept: Vec<&'static Variant> = required.collect();
-    for kind in KINDS {
+    for (kind, count) in KEPT {
         let of_kind = rows.iter().copied().filter(|row| row.store() == kind);
         let mut of_kind: Vec<&'static Variant> = of_kind.collect();
         of_kind.sort_by_key(|row| ranked.iter().position(|(name, _)| name == row.name()));
-        kept.extend(of_kind.into_iter().take(KEPT));
+        kept.extend(of_kind.into_iter().take(count));
     }
     let fenced = rows.iter().filter(|row| row.store() != Store::NonTemporal);
     let in_nontemporal = |row: &&&Variant| {

@@ -96,7 +96,7 @@ pub(super) fn loss<'a>(
 /// The mean, over the cells in which they differ, of what `to` saves of `from`'s time, on the
 /// scoring half. `None` where they never differ, or where there are too few samples to say.
 ///
-/// Cells on the same ground were measured in the same memory, so they are averaged round by round;
+/// Cells on the same ground were measured in the same memory, so their batches are resampled together;
 /// those of different grounds are separate measurements, and their intervals are combined as
 /// independent ones.
 pub(super) fn saving<'a>(
@@ -106,7 +106,7 @@ pub(super) fn saving<'a>(
     to: impl Fn(&Cell) -> &'a str,
     seed: u64,
 ) -> Option<Estimate> {
-    let mut grounds: Vec<(Soil, f64, Samples)> = Vec::new();
+    let (mut grounds, mut total): (Vec<(Soil, Vec<Samples>)>, f64) = (Vec::new(), 0.0);
     for (cell, &weight) in cells.iter().zip(weights) {
         let (from, to) = (from(&cell.cell), to(&cell.cell));
         if from == to || weight <= 0.0 {
@@ -118,20 +118,17 @@ pub(super) fn saving<'a>(
         if saved.count() < SCORED_MIN {
             return None;
         }
-        match grounds.iter_mut().find(|(soil, ..)| *soil == cell.cell.soil()) {
-            Some((_, sum, all)) => {
-                *sum += weight;
-                *all = all.pair(&saved, |all, saved| all + saved);
-            }
-            None => grounds.push((cell.cell.soil(), weight, saved)),
+        total += weight;
+        match grounds.iter_mut().find(|(soil, _)| *soil == cell.cell.soil()) {
+            Some((_, all)) => all.push(saved),
+            None => grounds.push((cell.cell.soil(), vec![saved])),
         }
     }
-    let total: f64 = grounds.iter().map(|(_, weight, _)| weight).sum();
     if total <= 0.0 {
         return None;
     }
     let estimates: Option<Vec<Estimate>> =
-        grounds.iter().map(|(_, _, saved)| saved.estimate(seed)).collect();
+        grounds.iter().map(|(_, saved)| stats::sum_of_medians(saved, seed)).collect();
     let estimates = estimates?;
     let median = estimates.iter().map(|e| e.median).sum::<f64>() / total;
     let spread = |end: fn(&Estimate) -> f64| {

@@ -54,7 +54,9 @@ fn cell(variant: &str, victim_bytes: u64, use_share: f64, whole_ns: f64) -> Valu
         "victim_ns": whole_ns * 0.25, "victim_baseline_ns": whole_ns * 0.1,
         "victim_excess_ns": whole_ns * 0.15, "whole_ns": whole_ns, "whole_low_ns": whole_ns * 0.99,
         "whole_high_ns": whole_ns * 1.01, "unattributed_ns": -3.0, "status": "ok",
-        "because": null, "samples_ns": samples(whole_ns), "delay_samples_ns": [[0.0, 0.0]],
+        "because": null, "samples_ns": samples(whole_ns), "op_samples_ns": samples(whole_ns * 0.5),
+        "delay_baseline_ns": 0.0, "delay_baseline_samples_ns": samples(0.0),
+        "use_baseline_samples_ns": samples(0.0), "victim_baseline_samples_ns": samples(0.0),
     })
 }
 
@@ -181,22 +183,85 @@ fn cases_of_one_side_are_listed_with_their_reason() {
         let cases = value["cases"].as_array().unwrap();
         let is_it = |c: &&Value| c["variant"] == variant && c["size_bytes"] == size;
         let case = cases.iter().find(is_it).unwrap();
-        assert!(case["ratio"].is_null() && case["verdict"].is_null(), "{case}");
-        assert_eq!(case["status"], "skipped");
+        assert!(case["ratio"].is_null(), "{case}");
+        let broken = (&json!("error"), &json!("error"));
+        let expected = if variant == "movnti" { broken } else { (&Value::Null, &json!("skipped")) };
+        assert_eq!((&case["verdict"], &case["status"]), expected);
         case["because"].as_str().unwrap().to_owned()
     };
     assert_eq!(because("mov", 64), "only in A");
     assert_eq!(because("mov", 128), "only in B");
     assert!(because("movnti", 64).contains("it copied wrongly"));
-    assert_eq!(value["summary"]["not_compared"], 3);
+    let summary = &value["summary"];
+    assert_eq!((&summary["errors"], &summary["not_compared"]), (&json!(1), &json!(2)));
     let said = cachewise(&["compare", &a, &b]).assert().success();
-    said.stderr(contains("warning[cases-unmatched]: 3 cases")).stdout(contains("only in A"));
+    said.stderr(contains("[cases-unmatched]: 2 cases").and(contains("[cases-broken]: 1 cases")))
+        .stdout(contains("only in A").and(contains("it copied wrongly")));
+    let gate = cachewise(&["compare", &a, &b, "--fail-on", "worse:3%"]).assert().code(1);
+    gate.stdout(contains("it copied wrongly"));
+}
+
+/// Each run of a map screens its contenders anew: a gate that met nobody but the reference is none.
+#[test]
+fn fail_on_with_nothing_but_the_reference_to_judge_is_an_error() {
+    let of =
+        |variant: &str, share: f64| [cell("libc", 0, share, 100.0), cell(variant, 0, share, 50.0)];
+    let a = result("map", "cells", &[of("movnti", 0.0), of("movnti", 1.0)].concat());
+    let b = result("map", "cells", &[of("movnti", 0.0), of("movntdq", 1.0)].concat());
+    let (a, b) = (file("reference", "a", a), file("reference", "b", b));
+    cachewise(&["compare", &a, &b]).assert().success();
+    let gate = ["compare", &a, &b, "--fail-on", "worse:3%"];
+    let said = cachewise(&gate).assert().code(2).stdout("");
+    said.stderr(contains("nothing but libc").and(contains("--variant movnti")));
+    // A scenario that B has not at all is warned of, as is any case of one side.
+    let b = file("reference", "c", result("map", "cells", &of("movnti", 0.0)));
+    let gate = cachewise(&["compare", &a, &b, "--fail-on", "worse:3%"]).assert().success();
+    gate.stderr(contains("[cases-unmatched]: 2 cases"));
+}
+
+/// Of many equal cases, some differ by chance: the interval of each knows how many there are.
+#[test]
+fn intervals_of_many_cases_are_wider_and_that_is_said() {
+    let of = |sizes: u64, ns: f64| {
+        let cases: Vec<Value> = (1..=sizes).map(|size| case("mov", 64 * size, ns)).collect();
+        file("many", &format!("{sizes}-{ns}"), bench(&cases))
+    };
+    let width = |sizes| {
+        let value = compared(&of(sizes, 100.0), &of(sizes, 100.0));
+        let end = |key: &str| value["cases"][0][key].as_f64().unwrap();
+        end("ratio_high") - end("ratio_low")
+    };
+    assert!(width(100) > 1.3 * width(1), "{} {}", width(100), width(1));
+    let said = cachewise(&["compare", &of(100, 100.0), &of(100, 100.0)]).assert().success();
+    said.stderr(contains("note: 100 cases are judged at once"));
+}
+
+#[test]
+fn one_case_without_times_spoils_no_other() {
+    let mut spoiled = case("mov", 64, 10.0);
+    spoiled["samples_ns"] = json!([[10.0, -1.0]]);
+    let (libc, bad) = (case("libc", 64, 10.0), bench(&[case("libc", 64, 10.0), spoiled]));
+    let good = file("spoiled", "good", bench(&[libc, case("mov", 64, 10.0)]));
+    let bad = file("spoiled", "bad", bad);
+    let value = compared(&good, &bad);
+    assert_eq!(value["cases"][0]["verdict"], "no difference");
+    assert_eq!(value["cases"][1]["verdict"], "error");
+    let page = cachewise(&["report", &bad]).assert().success();
+    page.stdout(contains("samples_ns holds something else than times"));
 }
 
 /// Each identifying field parts what is equal in all others.
 #[test]
 fn cases_match_by_all_fields_that_identify() {
+    let differ = |test: &str, key: &str, one: Value, other: Value| {
+        let a = file("identity", &format!("{test}.{key}.a"), one);
+        let b = file("identity", &format!("{test}.{key}.b"), other);
+        let assert = cachewise(&["compare", &a, &b]).assert().code(2).stdout("");
+        assert.stderr(contains("no case has a figure in both"));
+    };
     for (key, other) in [
+        ("variant", json!("movnti")),
+        ("size_bytes", json!(128)),
         ("operation", json!("clear")),
         ("temperature", json!("cold")),
         ("pattern", json!("walk")),
@@ -206,10 +271,29 @@ fn cases_match_by_all_fields_that_identify() {
     ] {
         let mut changed = case("mov", 64, 10.0);
         changed[key] = other;
-        let a = file("identity", &format!("{key}.a"), bench(&[case("mov", 64, 10.0)]));
-        let b = file("identity", &format!("{key}.b"), bench(&[changed]));
-        let assert = cachewise(&["compare", &a, &b]).assert().code(2).stdout("");
-        assert.stderr(contains("no case has a figure in both"));
+        differ("bench", key, bench(&[case("mov", 64, 10.0)]), bench(&[changed]));
+    }
+    let map = |cell: Value| result("map", "cells", &[cell]);
+    for (key, other) in [
+        ("operation", json!("clear")),
+        ("size_bytes", json!(4096)),
+        ("use_share", json!(0.5)),
+        ("use_kind", json!("write")),
+        ("delay_bytes", json!(32768)),
+        ("victim_bytes", json!(8192)),
+        ("victim_walk", json!("independent")),
+        ("victim_core", json!("other")),
+        ("retouch", json!(2)),
+        ("source", json!("hot")),
+        ("page", json!("2MiB")),
+        ("threads", json!(2)),
+        ("variant", json!("movnti")),
+    ] {
+        let one = cell("mov", 4096, 0.25, 10.0);
+        let mut changed = one.clone();
+        assert_ne!(changed[key], other);
+        changed[key] = other;
+        differ("map", key, map(one), map(changed));
     }
 }
 
@@ -243,15 +327,24 @@ fn lines_are_read_as_the_whole_is_and_standard_input_as_a_file() {
 #[test]
 fn another_machine_and_a_case_twice_are_warned_of() {
     let mut other = bench(&[case("mov", 64, 10.0), case("mov", 64, 10.0)]);
-    other["machine"]["cpus"] = json!(64);
-    let a = file("machines", "a", bench(&[case("mov", 64, 10.0)]));
+    other["machine"]["model"] = json!(17);
+    other["run"] = json!({ "libc": "glibc 2.41" });
+    let mut one = bench(&[case("mov", 64, 10.0)]);
+    one["run"] = json!({ "libc": "glibc 2.36" });
+    let a = file("machines", "a", &one);
     let b = file("machines", "b", other);
     let machines = "warning[different-machines]";
     let said = cachewise(&["compare", &a, &b]).assert().success();
-    said.stderr(contains(machines).and(contains("cpus 2 and 64")).and(contains("[case-twice]")));
+    said.stderr(contains(machines).and(contains("model - and 17")).and(contains("[case-twice]")))
+        .stderr(contains("warning[other-libc]: libc is glibc 2.36 in A and glibc 2.41 in B"));
     let silenced = cachewise(&["compare", &a, &b, "--silence", "different-machines"]).assert();
     silenced.stderr(contains(machines).not());
     cachewise(&["compare", &a, &a]).assert().success().stderr(contains("warning").not());
+    // What may change from run to run on one machine.
+    one["machine"]["memory_bytes"] = json!(1 << 30);
+    one["machine"]["cpus"] = json!(64);
+    let b = file("machines", "same", one);
+    cachewise(&["compare", &a, &b]).assert().success().stderr(contains("warning").not());
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn title(results: &Results) -> String {
     operations.dedup();
     format!(
         "cachewise {} {} on {}",
-        results.kind.command(),
+        results.command,
         operations.join(" and "),
         brand.unwrap_or("an unnamed machine")
     )

@@ -426,6 +426,32 @@ fn mapped() -> Value {
     result("map", "cells", &cells)
 }
 
+/// As `tune` writes it: the policy and its regret beside the cells of a map.
+fn tuned() -> Value {
+    let mut tuned = mapped();
+    tuned["command"] = json!("tune");
+    tuned["profile"] = json!({ "schema_version": 1, "variants": { "copy": "movnti" } });
+    tuned["choices"] = json!([
+        { "name": "copy", "part": "variant", "chosen": "sse2_once", "default": "a <default>",
+          "verdict": "better", "saving": 0.134, "saving_low": 0.098, "saving_high": 0.157,
+          "cells": 36 },
+        { "name": "copy_auto", "part": "threshold", "chosen": "64 KiB", "default": "12 MiB",
+          "verdict": "default", "saving": null, "saving_low": null, "saving_high": null,
+          "cells": 72 },
+    ]);
+    tuned["regret"] = json!({
+        "held_out": 54, "unclear": 17, "cells": 37, "median": 0.0, "p95": 0.0316, "worst": 0.441,
+        "worst_cell": "clear of 16 MiB, 100 % write after",
+    });
+    tuned["rivals"] = json!([
+        { "policy": "always libc", "same_as": null, "cells": 37, "median": 0.153, "p95": 0.722,
+          "worst": 1.836, "worst_cell": "clear of 1 MiB, unused" },
+        { "policy": "always temporal", "same_as": "always libc", "cells": 37, "median": 0.153,
+          "p95": 0.722, "worst": 1.836, "worst_cell": "clear of 1 MiB, unused" },
+    ]);
+    tuned
+}
+
 fn parse(page: &str) -> Document<'_> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     Document::parse_with_options(page, options).expect("well-formed")
@@ -441,7 +467,9 @@ fn text_of(node: Node<'_, '_>) -> String {
 
 #[test]
 fn pages_are_well_formed_and_need_nothing_else() {
-    for (test, result) in [("page-bench", benched()), ("page-map", mapped())] {
+    for (test, result) in
+        [("page-bench", benched()), ("page-map", mapped()), ("page-tune", tuned())]
+    {
         let page = page(test, &result);
         assert!(page.starts_with("<!DOCTYPE html>"));
         let document = parse(&page);
@@ -462,8 +490,10 @@ fn pages_are_well_formed_and_need_nothing_else() {
         let ids: Vec<&str> =
             document.root().descendants().filter_map(|node| node.attribute("id")).collect();
         let urls = document.root().descendants().filter_map(|node| node.attribute("fill"));
-        for id in urls.filter_map(|fill| fill.strip_prefix("url(#")?.strip_suffix(')')) {
-            assert!(ids.contains(&id), "{id}");
+        let fills = urls.filter_map(|fill| fill.strip_prefix("url(#")?.strip_suffix(')'));
+        let links = document.root().descendants().filter_map(|node| node.attribute("href"));
+        for id in fills.chain(links.map(|href| &href[1..])) {
+            assert_eq!(ids.iter().filter(|other| **other == id).count(), 1, "{id}");
         }
         assert!(elements(&document, "h1").iter().any(|h1| text_of(*h1).contains("A <b>CPU</b> &")));
     }
@@ -497,7 +527,9 @@ fn a_map_has_a_cell_for_each_cell_and_says_who_wins_by_a_shape() {
     let document = parse(&page);
     let texts: Vec<String> = elements(&document, "text").into_iter().map(text_of).collect();
     let signed = |sign: char| texts.iter().filter(|text| text.starts_with(sign)).count();
-    assert_eq!((signed('▲'), signed('▼'), signed('='), signed('?')), (6, 3, 0, 0), "{texts:?}");
+    // Nine cells, and six of them at a glance.
+    let signs = ['▲', '▼', '=', '?'].map(signed);
+    assert_eq!(signs, [6 + 4, 3 + 2, 0, 0], "{texts:?}");
     let verdict = "copy of 64 KiB, cold source, read: non-temporal wins until ";
     let said = |document: &Document| -> Option<String> {
         let items = elements(document, "li").into_iter().map(text_of);
@@ -509,14 +541,125 @@ fn a_map_has_a_cell_for_each_cell_and_says_who_wins_by_a_shape() {
     let page = cachewise(&["report", &from_lines]).assert().success();
     let page = String::from_utf8(page.get_output().stdout.clone()).unwrap();
     assert_eq!(said(&parse(&page)).as_ref(), Some(&from_the_whole));
-    // One picture of parts for each cell, and the heat map.
-    assert_eq!(elements(&document, "figure").len(), 9 + 1);
+    // One picture of parts for each cell and the heat map; at a glance, without and with a bystander.
+    assert_eq!(elements(&document, "figure").len(), 9 + 1 + 2);
+}
+
+/// What an earlier version did not write down, and does not matter where there is no traffic.
+#[test]
+fn a_map_of_an_earlier_version_is_drawn_as_well() {
+    let keys = ["delay_baseline_ns", "delay_baseline_samples_ns"];
+    let mut earlier = mapped();
+    let cells = earlier["cells"].as_array_mut().unwrap();
+    cells.iter_mut().for_each(|cell| *cell = without(cell.clone(), &keys));
+    let drawn = |test, result| {
+        let page = page(test, result);
+        elements(&parse(&page), "text").into_iter().map(text_of).collect::<Vec<_>>()
+    };
+    assert_eq!(drawn("earlier", &earlier), drawn("later", &mapped()));
+}
+
+#[test]
+fn a_page_of_many_scenarios_is_folded_and_links_to_each() {
+    let other = |mut cell: Value| {
+        cell["size_bytes"] = json!(4096);
+        cell
+    };
+    let mut two = mapped();
+    let cells = two["cells"].as_array_mut().unwrap();
+    cells.extend(cells.clone().into_iter().map(other));
+    let page = page("folded", &two);
+    let document = parse(&page);
+    let sections = elements(&document, "section");
+    let section =
+        |id: &str| *sections.iter().find(|node| node.attribute("id") == Some(id)).unwrap();
+    let parts: Vec<Node> =
+        section("scenarios").children().filter(|n| n.has_tag_name("details")).collect();
+    let open: Vec<bool> = parts.iter().map(|part| part.attribute("open").is_some()).collect();
+    assert_eq!(open, [true, false]);
+    let links = |node: Node| -> Vec<String> {
+        let links = node.descendants().filter(|n| n.has_tag_name("a"));
+        links.map(|a| format!("{} {}", text_of(a), a.attribute("href").unwrap())).collect()
+    };
+    let nav = links(elements(&document, "nav")[0]);
+    for link in ["copy, 64 KiB #scenarios-0", "copy, 4 KiB #scenarios-1"] {
+        assert!(nav.contains(&link.to_owned()), "{nav:?}");
+    }
+    let glance = section("overview");
+    for link in ["64 KiB #scenarios-0", "4 KiB #scenarios-1"] {
+        assert!(links(glance).contains(&link.to_owned()), "{:?}", links(glance));
+    }
+    // The winners' names are there to be read.
+    let names = glance.descendants().filter(|node| node.has_tag_name("text")).map(text_of);
+    assert_eq!(names.filter(|name| name == "movnti").count(), 2 * 2 * 2);
+}
+
+#[test]
+fn a_policy_comes_first_with_its_choices_and_its_regret() {
+    let page = page("policy", &tuned());
+    let document = parse(&page);
+    assert!(text_of(elements(&document, "h1")[0]).starts_with("cachewise tune copy on"));
+    let first = elements(&document, "section")[0];
+    assert_eq!(first.attribute("id"), Some("policy"));
+    let rows: Vec<Vec<String>> = first
+        .descendants()
+        .filter(|node| node.has_tag_name("tr"))
+        .map(|row| row.children().filter(Node::is_element).map(text_of).collect())
+        .collect();
+    for row in [
+        ["copy", "variant", "sse2_once", "a <default>", "better", "13.4 % (9.8 % to 15.7 %)", "36"],
+        ["copy_auto", "threshold", "64 KiB", "12 MiB", "default", "-", "72"],
+    ] {
+        assert!(rows.iter().any(|found| *found == row), "{rows:?}");
+    }
+    let worst = "clear of 16 MiB, 100 % write after";
+    for row in [
+        ["tuned", "37", "0.0 %", "3.2 %", "44.1 %", worst],
+        ["always libc", "37", "15.3 %", "72.2 %", "183.6 %", "clear of 1 MiB, unused"],
+        ["always temporal", "37", "15.3 %", "72.2 %", "183.6 %", "as always libc"],
+    ] {
+        assert!(rows.iter().any(|found| *found == row), "{rows:?}");
+    }
+    assert!(text_of(first).contains("54 cells") && text_of(first).contains("17 of them"));
+}
+
+/// Who measured when and with what is said once, and is no field of a case.
+#[test]
+fn the_run_stands_with_the_machine_and_parts_no_cases() {
+    let with_run = |mut of: Value, date: &str| {
+        of["run"] = json!({
+            "tool_version": "0.1.0", "date": date, "arguments": ["map", "copy", "<quick>"],
+            "libc": "glibc 2.36",
+        });
+        of
+    };
+    let cells = mapped()["cells"].as_array().unwrap().clone();
+    // In lines it stands in each.
+    let cells: Vec<Value> = cells.into_iter().map(|cell| with_run(cell, "2026-12-01")).collect();
+    let whole = with_run(mapped(), "2026-11-30").to_string();
+    let lines = lines("map", &cells);
+    for text in [&whole, &lines] {
+        let page = page("run", text);
+        let document = parse(&page);
+        let sections = elements(&document, "section");
+        let machine = sections.iter().find(|node| node.attribute("id") == Some("machine")).unwrap();
+        let machine = text_of(*machine);
+        for said in ["map copy <quick>", "glibc 2.36", "tool version"] {
+            assert!(machine.contains(said), "{machine}");
+        }
+        let heads: Vec<String> = elements(&document, "th").into_iter().map(text_of).collect();
+        assert!(!heads.contains(&"run".to_owned()), "{heads:?}");
+    }
+    let value = compared(&file("run", "whole", whole), &file("run", "lines", lines));
+    assert_eq!(value["summary"]["no_difference"], cells.len());
 }
 
 #[test]
 fn pictures_have_words_and_no_text_is_cut_at_their_edges() {
     /// As wide as the style's font at most.
     const LETTER: f64 = 7.25;
+    /// Of the small letters.
+    const SMALL: f64 = 6.05;
     for (test, result) in [("words-bench", benched()), ("words-map", mapped())] {
         let page = page(test, &result);
         let document = parse(&page);
@@ -537,7 +680,8 @@ fn pictures_have_words_and_no_text_is_cut_at_their_edges() {
                 .collect();
             for text in picture.descendants().filter(|node| node.tag_name().name() == "text") {
                 let number = |key| text.attribute(key).unwrap().parse::<f64>().unwrap();
-                let letters = text_of(text).chars().count() as f64 * LETTER;
+                let letter = if text.attribute("class") == Some("small") { SMALL } else { LETTER };
+                let letters = text_of(text).chars().count() as f64 * letter;
                 let (x, y) = (number("x"), number("y"));
                 let left = match text.attribute("text-anchor") {
                     Some("middle") => x - letters / 2.0,

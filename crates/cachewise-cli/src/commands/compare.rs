@@ -75,17 +75,16 @@ fn check_gate(a: &Results, matches: &[Match]) -> Result<(), Failure> {
     }
     // What B does not have at all is warned of.
     scenarios.retain(|_, rows| rows.iter().any(|row| row.in_b));
-    scenarios.values_mut().for_each(|rows| {
-        rows.retain(|row| row.a_ns.is_some() && row.case.text("variant") != LIBC);
-    });
+    let is_rival = |row: &&Match| row.a_ns.is_some() && row.case.text("variant") != LIBC;
+    scenarios.values_mut().for_each(|rows| rows.retain(|row| is_rival(row)));
     scenarios.retain(|_, rivals| {
         !rivals.is_empty() && rivals.iter().all(|row| row.verdict() == Value::Missing)
     });
-    let unjudged: Vec<&Match> = scenarios.values().flatten().copied().collect();
-    let Some(first) = unjudged.first() else {
+    let Some(first) = scenarios.values().flatten().next() else {
         return Ok(());
     };
-    let names: BTreeSet<&str> = unjudged.iter().map(|row| row.case.text("variant")).collect();
+    let names: BTreeSet<&str> =
+        matches.iter().filter(is_rival).map(|row| row.case.text("variant")).collect();
     let names: Vec<&str> = names.into_iter().collect();
     Err(Failure::Input(format!(
         "in {} scenarios nothing but {LIBC} could be judged, first: {}; map screens its contenders \

@@ -1,18 +1,22 @@
 //! The pictures of `map`: who wins the whole, by how much, and of which parts it is made.
 
 use super::bars::{Bar, Bars};
-use super::heat::{self, Call, Heat};
+use super::heat::{self, Call, Heat, Row};
 use super::markup::{Element, element};
 use super::picture::Pattern;
 use super::{
-    described, figure, grouped, label, shown, sorted_values, values, with_interval, without,
+    Group, SCENARIOS, Section, figure, grouped, label, place, policy, shown, sorted_values, values,
+    with_interval, without,
 };
 use crate::commands::map;
 use crate::commands::map::words::{Verdict, verdicts};
 use crate::record;
 use crate::results::cells::measured;
 use crate::results::{Case, Kind, Results, name_of};
-use cachewise_measure::map::{Duel, Side, duel};
+use crate::size::Size;
+use cachewise::variant::Operation;
+use cachewise_measure::Page;
+use cachewise_measure::map::{Cell, Duel, Share, Side, UseKind, Victim, duel};
 
 pub(super) const METHOD: &[&str] = &[
     "A step is: the bystander walks its working set, the operation, other traffic, the use of the \
@@ -24,8 +28,12 @@ pub(super) const METHOD: &[&str] = &[
      turns in freshly shuffled order.",
     "The figure is the median of the whole; its interval covers 95 % of a bootstrap over batches and \
      the samples within each. In each cell the best non-temporal variant and the best of all others, \
-     libc among them, are picked on one half of the samples and compared on the other. A difference \
-     is called one if the interval is clear of 1 and the ratio is off by at least 2 %.",
+     libc among them, are picked on one half of the samples and compared on the other: by the \
+     difference of their whole steps, round by round. It is told against what the operation costs in \
+     all, which is the whole less what bystander, traffic and use cost by themselves; as a share of \
+     the whole any difference would vanish beside a large bystander.",
+    "It is called a difference if the interval is clear of 1 and the ratio is off by at least 2 %. \
+     Where it is none, and yet the interval reaches beyond 10 %, the cell is too noisy to tell.",
 ];
 
 /// The same seed, the same interval.
@@ -43,51 +51,196 @@ const COLUMNS: [&[&str]; 6] = [
 /// A heat map of its own for each of these, unless its rows would be one.
 const PAGES: [&str; 5] = ["operation", "size_bytes", "source", "threads", "page"];
 
-pub(super) fn pictures(results: &Results) -> Vec<(&'static str, &'static str, Vec<Element>)> {
-    let cells = cells(results);
-    let axes = Axes::of(results);
-    let mut maps = vec![element("p").text(
-        "How many times faster the whole step is with the best non-temporal variant than with the \
-         best of all others: ▲ non-temporal wins (striped edge), ▼ temporal wins (full edge), = no \
-         difference, ? too little is known. Point at a cell for the variants and the interval.",
-    )];
-    let mut bars = vec![
+const RATIO: &str = "\
+    How many times more the operation costs in all (its own time and what it adds to the use, the \
+    traffic and the bystander) with the best of all other variants than with the best non-temporal \
+    one: ▲ above 1, non-temporal wins (striped edge); ▼ below 1, temporal wins (full edge); = no \
+    difference; ? too noisy to tell or too few samples. Below it, who wins.";
+
+/// Which fields part the page's groups.
+pub(super) fn groups(results: &Results) -> Vec<&'static str> {
+    Axes::of(results).pages
+}
+
+/// What stands before the groups.
+pub(super) fn legend() -> Vec<Element> {
+    vec![
         element("p").text(
-            "The parts of a step, as far as the operation has to do with them: a bystander's own \
-             walks are left out, and of the traffic between operation and use what it takes with the \
-             quickest contender. Beside each bar the median of the whole. What is below zero is not \
-             drawn; the numbers have it.",
+            "Of each, who wins in all its cells, then the parts of a step, as far as the operation \
+             has to do with them: a bystander's own walks are left out, and so is what the traffic \
+             between operation and use takes without the operation (in results that do not have \
+             that, with the quickest contender). Beside each bar the median of the whole. What is \
+             below zero is not drawn; the numbers have it.",
         ),
         keys(),
-    ];
-    let firsts: Vec<&Case> = cells.iter().filter_map(|cell| cell.first().copied()).collect();
-    for page in grouped(&firsts, &axes.pages) {
-        let Some(first) = page.first() else { continue };
-        let described = described(first, &axes.pages);
-        let here: Vec<&Vec<&Case>> = cells
-            .iter()
-            .filter(|cell| cell.first().is_some_and(|c| agree(c, first, &axes.pages)))
-            .collect();
-        maps.push(figure(&described, axes.heat(&described, &here).draw()));
-        bars.push(element("h3").text(&described));
-        let pictures = here.iter().filter_map(|cell| axes.parts(&described, cell));
-        bars.push(element("div").class("pictures").children(pictures));
-    }
-    vec![
-        ("break-even", "Break-even", break_even(results)),
-        ("whole", "Who wins the whole", maps),
-        ("parts", "Of which parts it is made", bars),
     ]
 }
 
-/// The rows of a cell: its contenders.
-fn cells(results: &Results) -> Vec<Vec<&Case>> {
-    let cases: Vec<&Case> = results.cases.iter().filter(|case| case.is_ok()).collect();
-    grouped(&cases, &without(&Kind::Map.identity(), &["variant"]))
+/// A cell with its contenders.
+struct Met<'a> {
+    cases: Vec<&'a Case>,
+    /// If it can be read as one.
+    cell: Option<Cell>,
+    contest: heat::Cell,
 }
 
-fn agree(one: &Case, other: &Case, keys: &[&str]) -> bool {
-    keys.iter().all(|key| one.get(key) == other.get(key))
+impl<'a> Met<'a> {
+    fn new(cases: Vec<&'a Case>) -> Self {
+        let measured = measured(cases.iter().copied()).map(|mut cells| cells.pop());
+        let contest = match &measured {
+            Ok(measured) => contest(measured.as_ref().and_then(|cell| duel(cell, SEED))),
+            Err(error) => open(error.clone()),
+        };
+        let cell = measured.ok().flatten().map(|measured| measured.cell);
+        Self { cases, cell, contest }
+    }
+
+    fn first(&self) -> &'a Case {
+        self.cases[0]
+    }
+}
+
+pub(super) struct Map<'a> {
+    axes: Axes,
+    /// By the page's groups.
+    met: Vec<Vec<Met<'a>>>,
+}
+
+impl<'a> Map<'a> {
+    pub(super) fn new(results: &Results, groups: &[Group<'a>]) -> Self {
+        let met = |group: &Group<'a>| {
+            let ok: Vec<&Case> = group.cases.iter().copied().filter(|case| case.is_ok()).collect();
+            let cells = grouped(&ok, &without(&Kind::Map.identity(), &["variant"]));
+            cells.into_iter().map(Met::new).collect()
+        };
+        Self { axes: Axes::of(results), met: groups.iter().map(met).collect() }
+    }
+
+    pub(super) fn sections(&self, results: &Results) -> Vec<Section> {
+        let mut sections: Vec<Section> = policy::section(results).into_iter().collect();
+        let overview = self.overview();
+        if !overview.is_empty() {
+            let text = format!(
+                "{RATIO} Each size leads to its scenario, where there is more beside it than here."
+            );
+            let pictures = element("div").class("pairs").children(overview);
+            let content = vec![element("p").text(text), pictures];
+            sections.push(Section::new("overview", "At a glance", content));
+        }
+        sections.push(Section::new("break-even", "Break-even", break_even(results)));
+        sections
+    }
+
+    /// Sizes against shares: in the plainest scenario, and beside the bystander that most cells have.
+    fn overview(&self) -> Vec<Element> {
+        let known = || {
+            let met = self.met.iter().enumerate();
+            met.flat_map(|(group, met)| met.iter().filter_map(move |m| Some((group, m, m.cell?))))
+        };
+        let least = known().map(|(.., cell)| cell.delay_bytes).min();
+        let plain: Vec<(usize, &Met, Cell)> =
+            known().filter(|(.., cell)| Some(cell.delay_bytes) == least).collect();
+        let mut kinds: Vec<Cell> = Vec::new();
+        let mut bystanders: Vec<(usize, Victim)> = vec![(usize::MAX, Victim::NONE)];
+        let any_used = plain.iter().any(|(.., cell)| cell.used != Share::NONE);
+        for (.., cell) in &plain {
+            let kind = kind(cell);
+            if !kinds.contains(&kind) && (cell.used != Share::NONE || !any_used) {
+                kinds.push(kind);
+            }
+            match bystanders.iter_mut().find(|(_, victim)| *victim == cell.victim) {
+                Some((count, _)) => *count = count.saturating_add(1),
+                None => bystanders.push((1, cell.victim)),
+            }
+        }
+        bystanders.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        let bystanders = bystanders.into_iter().take(2).map(|(_, victim)| victim);
+        let scenarios =
+            kinds.iter().flat_map(|kind| bystanders.clone().map(|victim| Cell { victim, ..*kind }));
+        let picture = |scenario: Cell| {
+            let is_of_it = |(.., cell): &&(usize, &Met, Cell)| {
+                let used = Cell { use_kind: scenario.use_kind, ..*cell };
+                let kind = kind(if cell.used == Share::NONE { &used } else { cell });
+                Cell { victim: cell.victim, ..kind } == scenario
+            };
+            let cells: Vec<&(usize, &Met, Cell)> = plain.iter().filter(is_of_it).collect();
+            let title = in_words(&scenario);
+            (!cells.is_empty()).then(|| figure(&title, glance(&title, &cells).draw()))
+        };
+        scenarios.filter_map(picture).collect()
+    }
+
+    /// Of the group with this index.
+    pub(super) fn pictures(&self, group: usize, title: &str) -> Vec<Element> {
+        let Some(met) = self.met.get(group).filter(|met| !met.is_empty()) else {
+            return vec![element("p").text("None of its cases has a figure.")];
+        };
+        let parts = met.iter().map(|met| self.axes.parts(title, met));
+        vec![
+            figure("Who wins", self.axes.heat(title, met).draw()),
+            element("div").class("pictures").children(parts),
+        ]
+    }
+}
+
+/// What the overview's pictures have in common in all their cells, but for the bystander.
+fn kind(cell: &Cell) -> Cell {
+    Cell { size_bytes: 0, used: Share::ALL, victim: Victim::NONE, ..*cell }
+}
+
+fn in_words(scenario: &Cell) -> String {
+    let Cell { operation, source, use_kind, delay_bytes, page, threads, victim, .. } = *scenario;
+    let mut text = operation.to_string();
+    if operation == Operation::Copy {
+        text += &format!(", {source} source");
+    }
+    text += if use_kind == UseKind::Read { ", read" } else { ", written" };
+    if delay_bytes > 0 {
+        text += &format!(" after {} of traffic", Size(delay_bytes));
+    }
+    if page != Page::Base {
+        text += &format!(", {page} pages");
+    }
+    if threads != 1 {
+        text += &format!(", {threads} threads");
+    }
+    match victim {
+        Victim::NONE => text + "; no bystander",
+        Victim { bytes, walk, core, .. } => {
+            format!("{text}; beside {} ({walk} loads, {core} core)", Size(bytes))
+        }
+    }
+}
+
+/// Rows are sizes, columns are shares; what was looked at in a few sizes only, to find where they
+/// break even, has no column.
+fn glance(title: &str, cells: &[&(usize, &Met, Cell)]) -> Heat {
+    let mut sizes: Vec<usize> = cells.iter().map(|(.., cell)| cell.size_bytes).collect();
+    let mut shares: Vec<Share> = cells.iter().map(|(.., cell)| cell.used).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    shares.sort_unstable();
+    shares.dedup();
+    let count = |share: Share| cells.iter().filter(|(.., cell)| cell.used == share).count();
+    shares.retain(|&share| 3 * count(share) >= sizes.len());
+    let row = |&size: &usize| {
+        let of_it = || cells.iter().filter(|(.., cell)| cell.size_bytes == size);
+        let cell = |share: &Share| of_it().find(|(.., cell)| cell.used == *share);
+        Row {
+            names: vec![Size(size).short()],
+            link: of_it().next().map(|(group, ..)| format!("#{}", place(SCENARIOS, *group))),
+            cells: shares.iter().map(|share| Some(cell(share)?.1.contest.clone())).collect(),
+        }
+    };
+    let share = |share: &Share| record::Value::Share(share.as_f64()).for_people();
+    Heat {
+        title: format!("Non-temporal against temporal: {title}"),
+        description: format!("One row per size, one column per share of the result used. {RATIO}"),
+        row_names: vec!["size".into()],
+        column_name: "share of the result that is used".into(),
+        columns: shares.iter().map(share).collect(),
+        rows: sizes.iter().map(row).collect(),
+    }
 }
 
 /// What varies, and where it goes.
@@ -114,31 +267,26 @@ impl Axes {
         Self { pages, rows, columns }
     }
 
-    fn heat(&self, title: &str, cells: &[&Vec<&Case>]) -> Heat {
-        let firsts: Vec<&Case> = cells.iter().filter_map(|cell| cell.first().copied()).collect();
+    fn heat(&self, title: &str, cells: &[Met]) -> Heat {
+        let firsts: Vec<&Case> = cells.iter().map(Met::first).collect();
         let columns = sorted_values(&firsts, &self.columns);
         let mut rows = sorted_values(&firsts, &self.rows);
         let all = rows.clone();
         rows.retain(|row| !all.iter().any(|other| other != row && fits(row, other)));
+        let places: Vec<_> =
+            firsts.iter().map(|c| (values(c, &self.rows), values(c, &self.columns))).collect();
         let cell = |row: &Vec<_>, column: &Vec<_>| {
-            let found = cells.iter().find(|cell| {
-                let is_it = |c: &&Case| {
-                    fits(&values(c, &self.rows), row) && values(c, &self.columns) == *column
-                };
-                cell.first().is_some_and(is_it)
-            })?;
-            Some(contest(found))
+            let here = places.iter().position(|(r, c)| fits(r, row) && c == column)?;
+            Some(cells[here].contest.clone())
         };
-        let row = |row: Vec<_>| {
-            let cells = columns.iter().map(|column| cell(&row, column)).collect();
-            (shown(&self.rows, &row), cells)
+        let row = |row: Vec<_>| Row {
+            names: shown(&self.rows, &row),
+            link: None,
+            cells: columns.iter().map(|column| cell(&row, column)).collect(),
         };
         Heat {
             title: format!("Non-temporal against temporal: {title}"),
-            description: "Each cell holds how many times faster the whole step is with the best \
-                          non-temporal variant than with the best of all others, and a sign: up \
-                          where non-temporal wins, down where temporal wins, equal for no difference."
-                .into(),
+            description: RATIO.into(),
             row_names: self.rows.iter().map(|key| name_of(key)).collect(),
             column_name: self.columns.iter().map(|key| name_of(key)).collect::<Vec<_>>().join(", "),
             columns: columns.iter().map(|column| or_all(label(&self.columns, column))).collect(),
@@ -146,17 +294,17 @@ impl Axes {
         }
     }
 
-    fn parts(&self, title: &str, cell: &[&Case]) -> Option<Element> {
+    fn parts(&self, title: &str, met: &Met) -> Element {
         let keys: Vec<&str> = self.rows.iter().chain(&self.columns).copied().collect();
-        let caption = or_all(cell.first()?.described(&keys));
-        let mut cases = cell.to_vec();
+        let caption = or_all(met.first().described(&keys));
+        let mut cases = met.cases.clone();
         let whole = |case: &Case| case.number(Kind::Map.time().median).unwrap_or(f64::INFINITY);
         cases.sort_by(|a, b| whole(a).total_cmp(&whole(b)));
-        // All wait for the traffic; what it takes beyond the least is their doing.
+        // All wait for the traffic; what it takes beyond that is the operation's doing.
         let delays = cases.iter().filter_map(|case| case.number(DELAY));
         let least = delays.fold(f64::INFINITY, f64::min);
         let part = |case: &Case, key| match case.number(key) {
-            Some(ns) if key == DELAY => ns - least,
+            Some(ns) if key == DELAY => ns - case.number("delay_baseline_ns").unwrap_or(least),
             ns => ns.unwrap_or(0.0),
         };
         let bar = |case: &&Case| Bar {
@@ -174,7 +322,7 @@ impl Axes {
             bars: cases.iter().map(bar).collect(),
             reference: None,
         };
-        Some(figure(&caption, bars.draw()))
+        figure(&caption, bars.draw())
     }
 }
 
@@ -212,28 +360,28 @@ fn or_all(label: String) -> String {
     if label.is_empty() { "all".into() } else { label }
 }
 
-/// The two sides of a cell, from the samples in the file.
-fn contest(cases: &[&Case]) -> heat::Cell {
-    let open = |hint: String| heat::Cell { ratio: 1.0, call: Call::Open, hint };
-    let cells = match measured(cases.iter().copied()) {
-        Ok(cells) => cells,
-        Err(error) => return open(error),
+fn open(hint: String) -> heat::Cell {
+    heat::Cell { ratio: 1.0, call: Call::Open, winner: String::new(), hint }
+}
+
+/// The two sides of a cell.
+fn contest(duel: Option<Duel>) -> heat::Cell {
+    let Some(duel) = duel else {
+        return open("one of the two sides is missing, or has too few samples of a part".into());
     };
-    let Some(duel) = cells.first().and_then(|cell| duel(cell, SEED)) else {
-        return open("one of the two sides is missing, or has too few samples".into());
-    };
-    let call = match duel.side() {
-        Side::NonTemporal => Call::Up,
-        Side::Temporal => Call::Down,
-        Side::Neither => Call::Even,
-        Side::Unclear => Call::Open,
+    let (call, winner) = match duel.side() {
+        Side::NonTemporal => (Call::Up, duel.nontemporal.clone()),
+        Side::Temporal => (Call::Down, duel.temporal.clone()),
+        Side::Neither => (Call::Even, String::new()),
+        Side::Unclear => (Call::Open, String::new()),
     };
     let Duel { nontemporal, temporal, ratio } = duel;
     let hint = format!(
-        "{nontemporal} against {temporal}: {:.2} ({:.2} to {:.2}) times as fast",
+        "with {temporal} the operation costs {:.2} ({:.2} to {:.2}) times as much in all as with \
+         {nontemporal}",
         ratio.median, ratio.low, ratio.high
     );
-    heat::Cell { ratio: ratio.median, call, hint }
+    heat::Cell { ratio: ratio.median, call, winner, hint }
 }
 
 /// The verdicts, from the samples in the file: JSON lines hold no others.
@@ -253,8 +401,8 @@ fn break_even(results: &Results) -> Vec<Element> {
     };
     vec![
         element("p").text(
-            "Up to which share of the result that is used afterwards the best non-temporal variant \
-             wins the whole step, operation, use and bystander together.",
+            "Up to which share of the result that is used afterwards the operation costs less with \
+             the best non-temporal variant, use and bystander included.",
         ),
         element("ul").children(verdicts.iter().map(said)),
     ]

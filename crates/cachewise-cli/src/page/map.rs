@@ -1,22 +1,20 @@
 //! The pictures of `map`: who wins the whole, by how much, and of which parts it is made.
 
 use super::bars::{Bar, Bars};
+use super::glance::{self, Known};
 use super::heat::{self, Call, Heat, Row};
 use super::markup::{Element, element};
 use super::picture::Pattern;
 use super::{
-    Group, SCENARIOS, Section, figure, grouped, label, place, policy, shown, sorted_values, values,
-    with_interval, without,
+    Group, Section, figure, grouped, label, policy, shown, sorted_values, values, with_interval,
+    without,
 };
 use crate::commands::map;
 use crate::commands::map::words::{Verdict, verdicts};
 use crate::record;
 use crate::results::cells::measured;
 use crate::results::{Case, Kind, Results, name_of};
-use crate::size::Size;
-use cachewise::variant::Operation;
-use cachewise_measure::Page;
-use cachewise_measure::map::{Cell, Duel, Share, Side, UseKind, Victim, duel};
+use cachewise_measure::map::{Cell, Duel, Side, duel};
 
 pub(super) const METHOD: &[&str] = &[
     "A step is: the bystander walks its working set, the operation, other traffic, the use of the \
@@ -51,7 +49,7 @@ const COLUMNS: [&[&str]; 6] = [
 /// A heat map of its own for each of these, unless its rows would be one.
 const PAGES: [&str; 5] = ["operation", "size_bytes", "source", "threads", "page"];
 
-const RATIO: &str = "\
+pub(super) const RATIO: &str = "\
     How many times more the operation costs in all (its own time and what it adds to the use, the \
     traffic and the bystander) with the best of all other variants than with the best non-temporal \
     one: ▲ above 1, non-temporal wins (striped edge); ▼ below 1, temporal wins (full edge); = no \
@@ -118,56 +116,14 @@ impl<'a> Map<'a> {
 
     pub(super) fn sections(&self, results: &Results) -> Vec<Section> {
         let mut sections: Vec<Section> = policy::section(results).into_iter().collect();
-        let overview = self.overview();
-        if !overview.is_empty() {
-            let text = format!(
-                "{RATIO} Each size leads to its scenario, where there is more beside it than here."
-            );
-            let pictures = element("div").class("pairs").children(overview);
-            let content = vec![element("p").text(text), pictures];
-            sections.push(Section::new("overview", "At a glance", content));
-        }
+        let met = self.met.iter().enumerate();
+        let met = met.flat_map(|(group, met)| met.iter().map(move |met| (group, met)));
+        let known = met.filter_map(|(group, met)| {
+            Some(Known { group, cell: met.cell?, contest: &met.contest })
+        });
+        sections.extend(glance::section(&known.collect::<Vec<_>>()));
         sections.push(Section::new("break-even", "Break-even", break_even(results)));
         sections
-    }
-
-    /// Sizes against shares: in the plainest scenario, and beside the bystander that most cells have.
-    fn overview(&self) -> Vec<Element> {
-        let known = || {
-            let met = self.met.iter().enumerate();
-            met.flat_map(|(group, met)| met.iter().filter_map(move |m| Some((group, m, m.cell?))))
-        };
-        let least = known().map(|(.., cell)| cell.delay_bytes).min();
-        let plain: Vec<(usize, &Met, Cell)> =
-            known().filter(|(.., cell)| Some(cell.delay_bytes) == least).collect();
-        let mut kinds: Vec<Cell> = Vec::new();
-        let mut bystanders: Vec<(usize, Victim)> = vec![(usize::MAX, Victim::NONE)];
-        let any_used = plain.iter().any(|(.., cell)| cell.used != Share::NONE);
-        for (.., cell) in &plain {
-            let kind = kind(cell);
-            if !kinds.contains(&kind) && (cell.used != Share::NONE || !any_used) {
-                kinds.push(kind);
-            }
-            match bystanders.iter_mut().find(|(_, victim)| *victim == cell.victim) {
-                Some((count, _)) => *count = count.saturating_add(1),
-                None => bystanders.push((1, cell.victim)),
-            }
-        }
-        bystanders.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-        let bystanders = bystanders.into_iter().take(2).map(|(_, victim)| victim);
-        let scenarios =
-            kinds.iter().flat_map(|kind| bystanders.clone().map(|victim| Cell { victim, ..*kind }));
-        let picture = |scenario: Cell| {
-            let is_of_it = |(.., cell): &&(usize, &Met, Cell)| {
-                let used = Cell { use_kind: scenario.use_kind, ..*cell };
-                let kind = kind(if cell.used == Share::NONE { &used } else { cell });
-                Cell { victim: cell.victim, ..kind } == scenario
-            };
-            let cells: Vec<&(usize, &Met, Cell)> = plain.iter().filter(is_of_it).collect();
-            let title = in_words(&scenario);
-            (!cells.is_empty()).then(|| figure(&title, glance(&title, &cells).draw()))
-        };
-        scenarios.filter_map(picture).collect()
     }
 
     /// Of the group with this index.
@@ -180,66 +136,6 @@ impl<'a> Map<'a> {
             figure("Who wins", self.axes.heat(title, met).draw()),
             element("div").class("pictures").children(parts),
         ]
-    }
-}
-
-/// What the overview's pictures have in common in all their cells, but for the bystander.
-fn kind(cell: &Cell) -> Cell {
-    Cell { size_bytes: 0, used: Share::ALL, victim: Victim::NONE, ..*cell }
-}
-
-fn in_words(scenario: &Cell) -> String {
-    let Cell { operation, source, use_kind, delay_bytes, page, threads, victim, .. } = *scenario;
-    let mut text = operation.to_string();
-    if operation == Operation::Copy {
-        text += &format!(", {source} source");
-    }
-    text += if use_kind == UseKind::Read { ", read" } else { ", written" };
-    if delay_bytes > 0 {
-        text += &format!(" after {} of traffic", Size(delay_bytes));
-    }
-    if page != Page::Base {
-        text += &format!(", {page} pages");
-    }
-    if threads != 1 {
-        text += &format!(", {threads} threads");
-    }
-    match victim {
-        Victim::NONE => text + "; no bystander",
-        Victim { bytes, walk, core, .. } => {
-            format!("{text}; beside {} ({walk} loads, {core} core)", Size(bytes))
-        }
-    }
-}
-
-/// Rows are sizes, columns are shares; what was looked at in a few sizes only, to find where they
-/// break even, has no column.
-fn glance(title: &str, cells: &[&(usize, &Met, Cell)]) -> Heat {
-    let mut sizes: Vec<usize> = cells.iter().map(|(.., cell)| cell.size_bytes).collect();
-    let mut shares: Vec<Share> = cells.iter().map(|(.., cell)| cell.used).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    shares.sort_unstable();
-    shares.dedup();
-    let count = |share: Share| cells.iter().filter(|(.., cell)| cell.used == share).count();
-    shares.retain(|&share| 3 * count(share) >= sizes.len());
-    let row = |&size: &usize| {
-        let of_it = || cells.iter().filter(|(.., cell)| cell.size_bytes == size);
-        let cell = |share: &Share| of_it().find(|(.., cell)| cell.used == *share);
-        Row {
-            names: vec![Size(size).short()],
-            link: of_it().next().map(|(group, ..)| format!("#{}", place(SCENARIOS, *group))),
-            cells: shares.iter().map(|share| Some(cell(share)?.1.contest.clone())).collect(),
-        }
-    };
-    let share = |share: &Share| record::Value::Share(share.as_f64()).for_people();
-    Heat {
-        title: format!("Non-temporal against temporal: {title}"),
-        description: format!("One row per size, one column per share of the result used. {RATIO}"),
-        row_names: vec!["size".into()],
-        column_name: "share of the result that is used".into(),
-        columns: shares.iter().map(share).collect(),
-        rows: sizes.iter().map(row).collect(),
     }
 }
 

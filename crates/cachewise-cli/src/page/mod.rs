@@ -5,6 +5,7 @@
 
 mod bars;
 mod bench;
+mod glance;
 mod heat;
 mod map;
 mod markup;

@@ -82,6 +82,8 @@ pub(crate) struct Row {
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) key: &'static str,
+    /// Whether these are the report's cases: what goes line by line, and into CSV.
+    pub(crate) are_cases: bool,
     pub(crate) heads: Vec<Head>,
     pub(crate) rows: Vec<Row>,
 }
@@ -112,6 +114,16 @@ pub(crate) struct Report {
     /// The common head's machine.
     pub(crate) machine: Object,
     pub(crate) sections: Vec<Section>,
+}
+
+impl Report {
+    /// The list of its cases, if it is about any.
+    pub(crate) fn cases(&self) -> Option<&List> {
+        self.sections.iter().find_map(|section| match section {
+            Section::List(list) if list.are_cases => Some(list),
+            _ => None,
+        })
+    }
 }
 
 /// What a row of a list adds to its values.
@@ -154,6 +166,14 @@ impl Section {
         Self::List(list)
     }
 
+    /// The same, as the list of the report's cases.
+    pub(crate) fn of_cases(mut self) -> Self {
+        if let Self::List(list) = &mut self {
+            list.are_cases = true;
+        }
+        self
+    }
+
     pub(crate) fn object<R>(key: &'static str, columns: &[Column<R>], of: &R) -> Self {
         Self::Object(Object::new(key, columns, of))
     }
@@ -171,7 +191,7 @@ impl List {
             only_data: row.only_data(),
             values: columns.iter().map(|column| (column.value)(&row)).collect(),
         };
-        Self { key, heads, rows: rows.into_iter().map(row).collect() }
+        Self { key, are_cases: false, heads, rows: rows.into_iter().map(row).collect() }
     }
 }
 

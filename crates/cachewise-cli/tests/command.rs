@@ -182,6 +182,42 @@ fn csv_has_one_row_per_case_and_its_numbers_read() {
     }
 }
 
+/// Whatever other lists a command has: what is written line by line, and as CSV, are its cases.
+#[test]
+fn lines_and_csv_are_the_cases_of_each_command() {
+    let bench = TemporaryFile::new("cases.json");
+    std::fs::write(bench.path(), BENCH_JSON.to_string()).unwrap();
+    let compare = format!("compare {0} {0}", bench.path());
+    let cases = list(&BENCH_JSON, "cases").len();
+    let variants = list(&json("list"), "variants").len();
+    for (args, count, fields) in [
+        ("list", Some(variants), "name operation store available"),
+        ("bench clear --size 64 --variant mov --samples 3 --time 0", Some(4), "variant median_ns"),
+        (&compare, Some(cases), "variant a_ns b_ns verdict"),
+        ("--size 4K --samples 12 --time 0", Some(8), "slot variant verdict"),
+        (TUNE, None, "operation variant use_share whole_ns"),
+        ("machine", Some(1), "cpu caches counters"),
+    ] {
+        let output = cachewise(args).args(["--format", "json", "--lines"]).assert().success();
+        let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        assert!(
+            text.lines().count() > 0 && count.is_none_or(|count| text.lines().count() == count)
+        );
+        for line in text.lines() {
+            let line: Value = serde_json::from_str(line).expect("a line is JSON");
+            has_fields(&line, "schema_version command machine");
+            has_fields(&line, fields);
+        }
+    }
+    for (args, count) in [("list", variants), (&compare, cases)] {
+        let output = cachewise(args).args(["--format", "csv"]).assert().success();
+        let mut reader = csv::Reader::from_reader(output.get_output().stdout.as_slice());
+        // A second table would be of another width, and an error.
+        let rows: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
+        assert_eq!(rows.len(), count);
+    }
+}
+
 #[test]
 fn markdown_rows_have_as_many_cells_as_their_header() {
     let output = cachewise("list --format markdown").assert().success();

@@ -61,8 +61,10 @@ pub(super) fn run(machine: &Machine, args: &Bench, voice: &mut Voice) -> Result<
     if args.variant.is_empty() {
         rows.extend(unsupported(operation, &cases));
     }
-    let sections =
-        vec![Section::list("cases", CASES, rows), Section::object("limits", LIMITS, &limits)];
+    let sections = vec![
+        Section::list("cases", CASES, rows).of_cases(),
+        Section::object("limits", LIMITS, &limits),
+    ];
     Ok(Done { report: report("bench", machine, sections), end })
 }
 

@@ -205,7 +205,7 @@ fn list(a: &Results, b: &Results, matches: Vec<Match>) -> List {
         order.entry(row.group.clone()).or_insert(index);
     }
     rows.sort_by_key(|row| order.get(&row.group).copied());
-    List { key: "cases", heads, rows }
+    List { key: "cases", are_cases: true, heads, rows }
 }
 
 struct Summary {

@@ -55,7 +55,7 @@ pub(super) fn run(machine: &Machine, args: &Quick, voice: &mut Voice) -> Result<
         }
     }
     voice.note(&"next: cachewise bench copy --temperature cold   (all variants, each size)");
-    let sections = vec![Section::list("verdicts", VERDICTS, rows)];
+    let sections = vec![Section::list("verdicts", VERDICTS, rows).of_cases()];
     Ok(Done { report: report("verdict", machine, sections), end })
 }
 

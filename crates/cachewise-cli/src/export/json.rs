@@ -10,17 +10,16 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The first list, one object a line: with the common head, so that each line stands for itself.
+/// The cases, one object a line: with the common head, so that each line stands for itself. A report
+/// without cases is one line.
 pub(super) fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let list = report.sections.iter().find_map(|section| match section {
-        Section::List(list) if !list.key.is_empty() => Some(list),
-        _ => None,
-    });
-    for row in list.iter().flat_map(|list| &list.rows) {
-        if let Some(list) = list {
-            serde_json::to_writer(&mut *out, &Line { report, list, row })?;
-            writeln!(out)?;
-        }
+    let Some(list) = report.cases() else {
+        serde_json::to_writer(&mut *out, report)?;
+        return writeln!(out);
+    };
+    for row in &list.rows {
+        serde_json::to_writer(&mut *out, &Line { report, list, row })?;
+        writeln!(out)?;
     }
     Ok(())
 }

@@ -91,12 +91,10 @@ pub(crate) fn rows(cells: &[Measured], seed: u64) -> Vec<Row> {
 fn sections(cells: &[Measured], seed: u64) -> Vec<Section> {
     let lines = lines(cells, seed);
     let mut sections = vec![
-        Section::list("verdicts", words::VERDICTS, words::verdicts(&lines)),
+        Section::list("cells", CELLS, rows(cells, seed)).of_cases(),
         Section::list("break_even", rows::BREAK_EVEN, lines.iter().cloned()),
-        Section::list("cells", CELLS, rows(cells, seed)),
+        Section::list("verdicts", words::VERDICTS, words::verdicts(&lines)),
     ];
-    // The cells are the cases: the first list, which is what goes line by line.
-    sections.rotate_right(1);
     let pictures = heat::pictures(&sorted(cells), seed);
     sections.splice(0..0, pictures);
     sections

@@ -38,8 +38,10 @@ pub(super) fn run(machine: &Machine, args: &Tune, voice: &mut Voice) -> Result<D
     if line.0.is_none() {
         voice.note(&"no tunable is a gain here that is clear of noise");
     }
-    let sections =
-        vec![Section::object("glibc", LINE, &line), Section::list("tunables", TUNABLES, found)];
+    let sections = vec![
+        Section::object("glibc", LINE, &line),
+        Section::list("tunables", TUNABLES, found).of_cases(),
+    ];
     Ok(Done { report: report("tune", machine, sections), end: End::Complete })
 }
 

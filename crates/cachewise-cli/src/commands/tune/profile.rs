@@ -65,7 +65,7 @@ pub(super) fn run(
         Section::object("regret", REGRET, &tuned),
         Section::data("rivals", RIVALS, rules(&tuned).into_iter().skip(1)),
         Section::list("", RULES, rules(&tuned)),
-        Section::data("cells", map::CELLS, rows(&cells, setting.seed)),
+        Section::data("cells", map::CELLS, rows(&cells, setting.seed)).of_cases(),
     ];
     Ok(Done { report: report("tune", machine, sections), end })
 }

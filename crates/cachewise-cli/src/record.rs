@@ -22,6 +22,7 @@ pub(crate) enum Value {
     Share(f64),
     /// Low and high of a ratio.
     Interval(f64, f64),
+    List(Vec<Value>),
     /// Values with names, one level deeper.
     Named(Vec<(&'static str, Value)>),
     /// Raw samples, batch by batch.
@@ -218,7 +219,12 @@ impl Value {
     pub(crate) fn is_number(&self) -> bool {
         !matches!(
             self,
-            Self::Missing | Self::Flag(_) | Self::Text(_) | Self::Words(_) | Self::Named(_)
+            Self::Missing
+                | Self::Flag(_)
+                | Self::Text(_)
+                | Self::Words(_)
+                | Self::Named(_)
+                | Self::List(_)
         )
     }
 
@@ -232,6 +238,9 @@ impl Value {
             Self::Text(text) => text.clone(),
             Self::Words(words) if words.is_empty() => "-".into(),
             Self::Words(words) => words.join(" "),
+            Self::List(values) => {
+                values.iter().map(Self::for_people).collect::<Vec<_>>().join(", ")
+            }
             Self::Bytes(bytes) => Bytes(*bytes).short(),
             Self::Ns(ns) => time(*ns),
             Self::GbPerS(rate) => three_digits(*rate),

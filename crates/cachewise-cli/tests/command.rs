@@ -138,7 +138,7 @@ fn verdict_says_what_to_try_next() {
     cachewise("--size 4K --samples 12 --time 0")
         .assert()
         .success()
-        .stderr(contains("next: cachewise bench"))
+        .stderr(contains("next: cachewise map copy --quick"))
         .stdout(contains("copy_page_nontemporal"));
 }
 

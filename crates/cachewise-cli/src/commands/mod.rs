@@ -1,6 +1,7 @@
 //! One module per command. Each measures or asks, and makes a report of the answers.
 
 pub(crate) mod bench;
+mod cell;
 mod compare;
 mod list;
 mod machine;
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(Command::List) => list::run(&machine),
         Some(Command::Machine) => machine::run(&machine, &mut voice)?,
         Some(Command::Bench(bench)) => bench::run(&machine, bench, &mut voice)?,
-        Some(Command::Map(map)) => map::run(&machine, map, &mut voice)?,
+        Some(Command::Map(map)) => map::run(&machine, map, args.output.format, &mut voice)?,
         Some(Command::Compare(compare)) => compare::run(&machine, compare, &mut voice)?,
         Some(Command::Tune(tune)) => tune::run(&machine, tune, &mut voice)?,
         Some(Command::LibcTimes(times)) => tune::libc_times(&machine, times)?,
@@ -103,6 +104,11 @@ fn scenario(case: &Case) -> String {
 
 fn described(case: &Case) -> String {
     format!("{}, {}", scenario(case), Size(case.size_bytes))
+}
+
+/// What a reader must know of any figure: that no page fault is in it.
+fn note_first_touch(voice: &mut Voice) {
+    voice.note(&"memory was written and read back, and results checked, before anything is timed");
 }
 
 fn warn_if_range_is_short(machine: &Machine, threads: usize, voice: &mut Voice) {

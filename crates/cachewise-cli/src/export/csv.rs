@@ -43,6 +43,7 @@ fn cell(value: &Value) -> String {
         Value::Missing => String::new(),
         Value::Text(text) => text.clone(),
         Value::Words(words) => words.join(" "),
+        Value::List(values) => values.iter().map(cell).collect::<Vec<_>>().join(" "),
         other => serde_json::to_string(other).unwrap_or_default(),
     }
 }

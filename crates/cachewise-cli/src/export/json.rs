@@ -90,6 +90,7 @@ impl Serialize for Value {
             Self::Count(count) => to.serialize_u64(*count),
             Self::Text(text) => to.serialize_str(text),
             Self::Words(words) => words.serialize(to),
+            Self::List(values) => values.serialize(to),
             Self::Bytes(bytes) => to.serialize_u64(*bytes),
             Self::Ns(number) | Self::GbPerS(number) | Self::Ratio(number) | Self::Share(number) => {
                 to.serialize_f64(rounded(*number))

@@ -2,8 +2,8 @@
 
 use super::{PROFILE, end, per_cent, survey};
 use crate::args::Tune;
+use crate::commands::cell::described;
 use crate::commands::map::{self, rows};
-use crate::commands::survey::scenario;
 use crate::commands::{Done, End, report};
 use crate::failure::Failure;
 use crate::record::{Column, Grouped, Section, Value, data, only_shown, shown};
@@ -259,7 +259,7 @@ impl Ruled {
     }
 
     fn worst_cell(&self) -> Value {
-        Value::or_missing(self.regret.as_ref(), |regret| Value::text(scenario(&regret.worst_cell)))
+        Value::or_missing(self.regret.as_ref(), |regret| Value::text(described(&regret.worst_cell)))
     }
 }
 

@@ -114,6 +114,8 @@ pub(crate) struct Report {
     pub(crate) command: &'static str,
     /// The common head's machine.
     pub(crate) machine: Object,
+    /// And what was run on it.
+    pub(crate) run: Object,
     pub(crate) sections: Vec<Section>,
 }
 

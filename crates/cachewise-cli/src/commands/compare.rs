@@ -4,7 +4,7 @@
 //! or has no figure in one of them, is listed with its reason: a gate that compared nothing must not
 //! look like one that found nothing.
 
-use super::{Done, End, report};
+use super::{Done, End, differing, report};
 use crate::args::{Compare, FailOn};
 use crate::failure::Failure;
 use crate::record::{Column, Grouped, Head, List, Row, Section, Value, data, only_shown, shown};
@@ -287,13 +287,11 @@ const FILES: &[Column<FileRow>] = &[
 impl Grouped for FileRow {}
 
 fn warn_if_machines_differ(a: &Results, b: &Results, voice: &mut Voice) {
-    let keys: BTreeSet<&String> = a.machine.keys().chain(b.machine.keys()).collect();
-    let shown = |of: &Results, key: &str| {
-        of.machine.get(key).map_or(Value::Missing, |found| value(key, found)).for_people()
-    };
-    let differing = keys.into_iter().filter(|key| a.machine.get(*key) != b.machine.get(*key));
-    let differing: Vec<String> =
-        differing.map(|key| format!("{key} {} and {}", shown(a, key), shown(b, key))).collect();
+    let shown = |of: &Results, key: &str| value(key, &of.machine[key]).for_people();
+    let differing: Vec<String> = differing(&a.machine, &b.machine)
+        .into_iter()
+        .map(|key| format!("{key} {} and {}", shown(a, key), shown(b, key)))
+        .collect();
     if !differing.is_empty() {
         voice.warn(
             "different-machines",

@@ -1,4 +1,4 @@
-//! JSON: `schema_version`, `command`, `machine`, then the sections by their keys. What is missing
+//! JSON: `schema_version`, `command`, `machine`, `run`, then the sections by their keys. What is missing
 //! is null, so that every object of a list has the same names.
 
 use crate::record::{List, Object, Report, Row, SCHEMA_VERSION, Section, Value};
@@ -35,7 +35,9 @@ impl Serialize for Line<'_> {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
         map.serialize_entry("command", self.report.command)?;
-        map.serialize_entry(self.report.machine.key, &self.report.machine)?;
+        for object in [&self.report.machine, &self.report.run] {
+            map.serialize_entry(object.key, object)?;
+        }
         let fields = self.list.heads.iter().zip(&self.row.values);
         for (head, value) in fields.filter(|(head, _)| !head.key.is_empty()) {
             map.serialize_entry(head.key, value)?;
@@ -49,7 +51,9 @@ impl Serialize for Report {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
         map.serialize_entry("command", self.command)?;
-        map.serialize_entry(self.machine.key, &self.machine)?;
+        for object in [&self.machine, &self.run] {
+            map.serialize_entry(object.key, object)?;
+        }
         for section in self.sections.iter().filter(|section| !section.key().is_empty()) {
             match section {
                 Section::List(list) => map.serialize_entry(list.key, list)?,

@@ -227,7 +227,9 @@ fn one(mut fields: Fields) -> Result<Parsed, String> {
     HEAD.iter().for_each(|key| drop(fields.remove(*key)));
     let rows = match fields.remove(kind.list()) {
         None if fields.contains_key("variant") => {
-            return Ok((kind, machine, vec![Case { fields }], Fields::new()));
+            // Of the head, not of the case.
+            let run = fields.shift_remove_entry("run").into_iter().collect();
+            return Ok((kind, machine, vec![Case { fields }], run));
         }
         None => vec![],
         Some(Value::Array(rows)) => rows,
@@ -293,8 +295,11 @@ impl Case {
         Some(Timed { median_ns, interval_ns, samples })
     }
 
-    /// How nothing is used, and where nobody runs, is no part of a case.
+    /// How nothing is used, where nobody runs and what is cleared from is no part of a case.
     fn forget_what_means_nothing(&mut self) {
+        if self.text("operation") == "clear" {
+            self.fields.entry("source").and_modify(|value| *value = Value::Null);
+        }
         for (key, hangs_on_it) in [
             ("use_share", &["use_kind"][..]),
             ("victim_bytes", &["victim_walk", "victim_core", "retouch"][..]),

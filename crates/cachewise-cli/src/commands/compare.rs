@@ -8,7 +8,7 @@
 //! All intervals together hold at 95 %: with many cases each of them is
 //! [wider](cachewise_measure::compare), or chance alone would close the gate.
 
-use super::{Done, End, report};
+use super::{Done, End, differing, report};
 use crate::args::{Compare, FailOn};
 use crate::failure::Failure;
 use crate::record::{Column, Grouped, Head, List, Row, Section, Value, data, only_shown, shown};
@@ -255,7 +255,7 @@ fn list(a: &Results, b: &Results, matches: Vec<Match>) -> List {
         order.entry(row.group.clone()).or_insert(index);
     }
     rows.sort_by_key(|row| order.get(&row.group).copied());
-    List { key: "cases", heads, rows }
+    List { key: "cases", are_cases: true, heads, rows }
 }
 
 struct Summary {
@@ -341,16 +341,12 @@ const FILES: &[Column<FileRow>] = &[
 
 impl Grouped for FileRow {}
 
-/// What makes it another machine. Its memory and the CPUs it lets us use may change from run to run.
-const MACHINE: [&str; 6] = ["vendor", "brand", "family", "model", "stepping", "last_level_bytes"];
-
 fn warn_if_machines_differ(a: &Results, b: &Results, voice: &mut Voice) {
-    let shown = |of: &Results, key: &str| {
-        of.machine.get(key).map_or(Value::Missing, |found| value(key, found)).for_people()
-    };
-    let differing = MACHINE.iter().filter(|key| a.machine.get(**key) != b.machine.get(**key));
-    let differing: Vec<String> =
-        differing.map(|key| format!("{key} {} and {}", shown(a, key), shown(b, key))).collect();
+    let shown = |of: &Results, key: &str| value(key, &of.machine[key]).for_people();
+    let differing: Vec<String> = differing(&a.machine, &b.machine)
+        .into_iter()
+        .map(|key| format!("{key} {} and {}", shown(a, key), shown(b, key)))
+        .collect();
     if !differing.is_empty() {
         voice.warn(
             "different-machines",
@@ -361,7 +357,7 @@ fn warn_if_machines_differ(a: &Results, b: &Results, voice: &mut Voice) {
 }
 
 fn warn_if_libc_differs(a: &Results, b: &Results, voice: &mut Voice) {
-    let libc = |of: &Results| of.run.get(LIBC).map(|found| value(LIBC, found).for_people());
+    let libc = |of: &Results| of.run.get(LIBC)?.as_str().map(str::to_owned);
     if let (Some(a), Some(b)) = (libc(a), libc(b))
         && a != b
     {

@@ -52,10 +52,14 @@ fn outcome(case: &Case) -> Result<(Cell, Outcome), String> {
             retouch: whole(case, "retouch")?,
         },
     };
+    let operation = operation(case)?;
     let cell = Cell {
-        operation: operation(case)?,
+        operation,
         size_bytes: whole(case, "size_bytes")?,
-        source: word::<Temperature>(case, "source")?,
+        source: match operation {
+            Operation::Copy => word(case, "source")?,
+            Operation::Clear => Temperature::Cold,
+        },
         page: word::<Page>(case, "page")?,
         threads: whole(case, "threads")?,
         used,

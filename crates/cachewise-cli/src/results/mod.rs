@@ -292,8 +292,11 @@ impl Case {
         Some(Timed { median_ns, interval_ns, samples })
     }
 
-    /// How nothing is used, and where nobody runs, is no part of a case.
+    /// How nothing is used, where nobody runs and what is cleared from is no part of a case.
     fn forget_what_means_nothing(&mut self) {
+        if self.text("operation") == "clear" {
+            self.fields.entry("source").and_modify(|value| *value = Value::Null);
+        }
         for (key, hangs_on_it) in [
             ("use_share", &["use_kind"][..]),
             ("victim_bytes", &["victim_walk", "victim_core", "retouch"][..]),

@@ -114,7 +114,7 @@ impl Heat {
         match letters.min(NAME_LETTERS) {
             0 => CELL,
             letters => {
-                let width = letters as f64 * SMALL_LETTER + EDGE + 8.0;
+                let width = letters as f64 * SMALL_LETTER + EDGE + 4.0;
                 (width.max(CELL.0), CELL.1 + WINNER)
             }
         }

@@ -106,11 +106,20 @@ impl Args {
                 command.clone().error(ErrorKind::ArgumentConflict, message).exit();
             }
         }
-        if let Some(("report", page)) = matches.subcommand()
-            && page.value_source("format") == Some(ValueSource::CommandLine)
-        {
-            let message = "report writes a page, not a --format; leave that out";
-            command.clone().error(ErrorKind::ArgumentConflict, message).exit();
+        if let Some((name, sub)) = matches.subcommand() {
+            let given = |id: &str| sub.value_source(id) == Some(ValueSource::CommandLine);
+            let message = match name {
+                "report" if given("format") || given("lines") => {
+                    "report writes a page, not a --format or --lines; leave that out"
+                }
+                "tune" if given("glibc") && given("time") => {
+                    "tune --glibc takes as long as its rounds do; instead of --time, give --samples"
+                }
+                _ => "",
+            };
+            if !message.is_empty() {
+                command.clone().error(ErrorKind::ArgumentConflict, message).exit();
+            }
         }
         let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         if args.output.lines && args.output.format != Format::Json {

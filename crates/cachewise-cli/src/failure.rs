@@ -31,7 +31,7 @@ impl Failure {
         code.into()
     }
 
-    /// A closed pipe and Ctrl-C are no news to whoever did it.
+    /// A closed pipe and a signal are no news to whoever did it.
     pub(crate) fn message(&self) -> Option<&dyn fmt::Display> {
         match self {
             Self::Measure(Error::Stopped) => None,

@@ -22,6 +22,7 @@ pub(crate) enum Value {
     Share(f64),
     /// Low and high of a ratio.
     Interval(f64, f64),
+    List(Vec<Value>),
     /// Values with names, one level deeper.
     Named(Vec<(&'static str, Value)>),
     /// Raw samples, batch by batch.
@@ -82,6 +83,8 @@ pub(crate) struct Row {
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) key: &'static str,
+    /// Whether these are the report's cases: what goes line by line, and into CSV.
+    pub(crate) are_cases: bool,
     pub(crate) heads: Vec<Head>,
     pub(crate) rows: Vec<Row>,
 }
@@ -111,7 +114,19 @@ pub(crate) struct Report {
     pub(crate) command: &'static str,
     /// The common head's machine.
     pub(crate) machine: Object,
+    /// And what was run on it.
+    pub(crate) run: Object,
     pub(crate) sections: Vec<Section>,
+}
+
+impl Report {
+    /// The list of its cases, if it is about any.
+    pub(crate) fn cases(&self) -> Option<&List> {
+        self.sections.iter().find_map(|section| match section {
+            Section::List(list) if list.are_cases => Some(list),
+            _ => None,
+        })
+    }
 }
 
 /// What a row of a list adds to its values.
@@ -154,6 +169,14 @@ impl Section {
         Self::List(list)
     }
 
+    /// The same, as the list of the report's cases.
+    pub(crate) fn of_cases(mut self) -> Self {
+        if let Self::List(list) = &mut self {
+            list.are_cases = true;
+        }
+        self
+    }
+
     pub(crate) fn object<R>(key: &'static str, columns: &[Column<R>], of: &R) -> Self {
         Self::Object(Object::new(key, columns, of))
     }
@@ -171,7 +194,7 @@ impl List {
             only_data: row.only_data(),
             values: columns.iter().map(|column| (column.value)(&row)).collect(),
         };
-        Self { key, heads, rows: rows.into_iter().map(row).collect() }
+        Self { key, are_cases: false, heads, rows: rows.into_iter().map(row).collect() }
     }
 }
 
@@ -198,7 +221,12 @@ impl Value {
     pub(crate) fn is_number(&self) -> bool {
         !matches!(
             self,
-            Self::Missing | Self::Flag(_) | Self::Text(_) | Self::Words(_) | Self::Named(_)
+            Self::Missing
+                | Self::Flag(_)
+                | Self::Text(_)
+                | Self::Words(_)
+                | Self::Named(_)
+                | Self::List(_)
         )
     }
 
@@ -212,6 +240,9 @@ impl Value {
             Self::Text(text) => text.clone(),
             Self::Words(words) if words.is_empty() => "-".into(),
             Self::Words(words) => words.join(" "),
+            Self::List(values) => {
+                values.iter().map(Self::for_people).collect::<Vec<_>>().join(", ")
+            }
             Self::Bytes(bytes) => Bytes(*bytes).short(),
             Self::Ns(ns) => time(*ns),
             Self::GbPerS(rate) => three_digits(*rate),

@@ -52,8 +52,16 @@ fn variants(operation: &str, keep: impl Fn(&Value) -> bool) -> Vec<String> {
 fn every_json_has_the_common_head() {
     for value in [json("list"), json("machine"), BENCH_JSON.clone()] {
         assert_eq!(value["schema_version"], 1);
-        has_fields(&value, "command machine");
-        has_fields(&value["machine"], "vendor brand hypervisor cpus memory_bytes");
+        has_fields(&value, "command machine run");
+        has_fields(
+            &value["machine"],
+            "vendor brand hypervisor cpus memory_bytes l1d_bytes l2_bytes",
+        );
+        let run = &value["run"];
+        assert_eq!(run["tool_version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(list(run, "arguments")[0], value["command"]);
+        assert_eq!(run["date"].as_str().unwrap().split('-').count(), 3);
+        assert_eq!(run["libc"].is_string(), cfg!(target_env = "gnu"));
     }
 }
 
@@ -134,11 +142,11 @@ fn verdict_has_the_fields_of_the_contract() {
 }
 
 #[test]
-fn verdict_says_what_to_try_next() {
+fn verdict_says_what_is_not_in_it_and_what_to_try_next() {
     cachewise("--size 4K --samples 12 --time 0")
         .assert()
         .success()
-        .stderr(contains("next: cachewise bench"))
+        .stderr(contains("written and read back").and(contains("next: cachewise map copy --quick")))
         .stdout(contains("copy_page_nontemporal"));
 }
 
@@ -179,6 +187,42 @@ fn csv_has_one_row_per_case_and_its_numbers_read() {
     for row in rows {
         assert!(row[column("median_ns")].parse::<f64>().unwrap() > 0.0);
         assert_eq!(&row[column("status")], "ok");
+    }
+}
+
+/// Whatever other lists a command has: what is written line by line, and as CSV, are its cases.
+#[test]
+fn lines_and_csv_are_the_cases_of_each_command() {
+    let bench = TemporaryFile::new("cases.json");
+    std::fs::write(bench.path(), BENCH_JSON.to_string()).unwrap();
+    let compare = format!("compare {0} {0}", bench.path());
+    let cases = list(&BENCH_JSON, "cases").len();
+    let variants = list(&json("list"), "variants").len();
+    for (args, count, fields) in [
+        ("list", Some(variants), "name operation store available"),
+        ("bench clear --size 64 --variant mov --samples 3 --time 0", Some(4), "variant median_ns"),
+        (&compare, Some(cases), "variant a_ns b_ns verdict"),
+        ("--size 4K --samples 12 --time 0", Some(8), "slot variant verdict"),
+        (TUNE, None, "operation variant use_share whole_ns"),
+        ("machine", Some(1), "cpu caches counters"),
+    ] {
+        let output = cachewise(args).args(["--format", "json", "--lines"]).assert().success();
+        let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        assert!(
+            text.lines().count() > 0 && count.is_none_or(|count| text.lines().count() == count)
+        );
+        for line in text.lines() {
+            let line: Value = serde_json::from_str(line).expect("a line is JSON");
+            has_fields(&line, "schema_version command machine run");
+            has_fields(&line, fields);
+        }
+    }
+    for (args, count) in [("list", variants), (&compare, cases)] {
+        let output = cachewise(args).args(["--format", "csv"]).assert().success();
+        let mut reader = csv::Reader::from_reader(output.get_output().stdout.as_slice());
+        // A second table would be of another width, and an error.
+        let rows: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
+        assert_eq!(rows.len(), count);
     }
 }
 
@@ -266,6 +310,8 @@ fn wrong_words_are_usage_errors_that_say_what_is_right() {
         ("map copy --page 1GiB", "4KiB, 2MiB"),
         ("map copy --resume /no/such/file.json", "there is no such file"),
         ("list --lines", "--format json"),
+        ("report result.json --lines", "leave that out"),
+        ("tune --glibc --time 5", "give --samples"),
     ] {
         cachewise(args).assert().code(2).stdout("").stderr(contains(says));
     }
@@ -424,8 +470,8 @@ fn warnings_are_silenced_by_id() {
 
 #[test]
 fn output_arguments_go_on_either_side_of_a_subcommand() {
-    let before = cachewise("--format json list").assert().success();
-    let after = cachewise("list --format json").assert().success();
+    let before = cachewise("--format csv list").assert().success();
+    let after = cachewise("list --format csv").assert().success();
     assert_eq!(before.get_output().stdout, after.get_output().stdout);
 }
 

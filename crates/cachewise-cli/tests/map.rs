@@ -110,10 +110,87 @@ fn a_quick_map_has_break_even_lines_verdicts_and_a_picture() {
     let path = saved("quick.json", &value);
     let output = cachewise(args).arg("--resume").arg(path).assert().success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-    assert!(text.starts_with("clear; read at once"), "{text}");
+    assert!(text.starts_with("clear; read at once\n"), "{text}");
+    assert_fits_a_terminal(&text);
+    // What follows stands last.
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}: {text}"));
+    let order = [at("N, n: "), at("whole"), at("break-even, "), at("which side wins")];
+    assert!(order.is_sorted(), "{text}");
+}
+
+fn assert_fits_a_terminal(text: &str) {
+    assert!(!text.is_empty());
     for line in text.lines() {
         assert!(line.chars().count() <= 80 && !line.contains('\u{1b}'), "{line}");
     }
+}
+
+#[test]
+fn a_map_of_many_axes_and_its_comparison_fit_80_columns() {
+    let args = "map clear --size 4K --use 1 --use-kind write --delay 32K --victim 16K --retouch 3 \
+                --walk independent --threads 2 --time 0";
+    let output = cachewise(args).args(["--format", "json"]).assert().success();
+    let value: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    for list in ["cells", "break_even", "verdicts"] {
+        assert!(self::list(&value, list).iter().all(|row| row["source"].is_null()), "{list}");
+    }
+    let line = &list(&value, "break_even")[0];
+    assert_eq!((&line["shares"][0], line["shares"].as_array().unwrap().len()), (&1.0.into(), 1));
+    assert!(line["ratios"][0].is_f64() && line["temporal"][0].is_string(), "{line}");
+
+    let path = saved("axes.json", &value);
+    let path = path.to_str().unwrap();
+    let table = cachewise(args).args(["--resume", path]).assert().success();
+    let table = table.stderr(contains("next: cachewise report FILE.json"));
+    let text = String::from_utf8(table.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("written after 32 KiB of traffic") && text.contains("3 times"), "{text}");
+    assert_fits_a_terminal(&text);
+
+    let mut other = value.clone();
+    for cell in other["cells"].as_array_mut().unwrap() {
+        for (key, value) in [("use_share", 0.25.into()), ("use_kind", "read".into())] {
+            cell[key] = value;
+        }
+        for key in ["delay_bytes", "victim_bytes", "retouch", "threads"] {
+            cell[key] = (2 * cell[key].as_u64().unwrap()).into();
+        }
+        (cell["victim_walk"], cell["victim_core"]) = ("dependent".into(), "other".into());
+    }
+    let cells = value["cells"].as_array().unwrap().iter().cloned();
+    other["cells"].as_array_mut().unwrap().extend(cells);
+    let other = saved("axes-2.json", &other);
+    let table = cachewise(&format!("compare {path} {}", other.display())).assert().success();
+    assert_fits_a_terminal(&String::from_utf8(table.get_output().stdout.clone()).unwrap());
+}
+
+/// Cells of sizes that the first result never had: nothing of them is measured.
+#[test]
+fn many_cells_are_in_all_formats_but_the_table() {
+    let mut value = JSON.clone();
+    let cells = value["cells"].as_array_mut().unwrap();
+    let first = cells.clone();
+    for factor in [2, 4] {
+        cells.extend(first.iter().cloned().map(|mut cell| {
+            cell["size_bytes"] = (4096 * factor).into();
+            cell
+        }));
+    }
+    let count = cells.len();
+    let path = saved("many.json", &value);
+    let map = |format: &str| {
+        let args = ["--format", format, "--resume", path.to_str().unwrap()];
+        let assert = cachewise(MAP).args(args).assert().success();
+        let text = String::from_utf8(assert.get_output().stdout.clone()).unwrap();
+        (text, String::from_utf8(assert.get_output().stderr.clone()).unwrap())
+    };
+    let (table, said) = map("table");
+    assert!(
+        !table.contains("whole") && said.contains(&format!("{count} rows of cells are left out"))
+    );
+    let (markdown, said) = map("markdown");
+    assert!(markdown.contains("whole") && !said.contains("left out"));
+    let rows = markdown.lines().filter(|line| line.starts_with("| ") && !line.contains("whole"));
+    assert_eq!(rows.filter(|line| !line.contains("---")).count(), count);
 }
 
 #[test]
@@ -164,7 +241,7 @@ fn each_line_stands_for_itself() {
         text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
     assert_eq!(lines.len(), list(&JSON, "cells").len());
     for (line, cell) in lines.iter().zip(list(&JSON, "cells")) {
-        has_fields(line, "schema_version command machine");
+        has_fields(line, "schema_version command machine run");
         has_fields(line, CELL);
         // The figures are made anew from samples that were rounded.
         assert_eq!(line["samples_ns"], cell["samples_ns"]);
@@ -190,10 +267,21 @@ fn a_bystander_on_another_core_has_figures_or_a_reason() {
     }
 }
 
-/// Interrupted in its second size, the first one's cells are kept.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_the_finished_cells() {
+    a_signal_keeps_the_finished_cells("-INT");
+}
+
+#[cfg(unix)]
+#[test]
+fn being_told_to_end_keeps_the_finished_cells() {
+    a_signal_keeps_the_finished_cells("-TERM");
+}
+
+/// Stopped in its second size, the first one's cells are kept.
+#[cfg(unix)]
+fn a_signal_keeps_the_finished_cells(signal: &str) {
     let mut child = Command::new(cargo_bin!("cachewise"))
         .args(
             "map clear --size 4K,8K --use 0 --victim 0 --delay 0 --variant mov --time 60"
@@ -206,7 +294,7 @@ fn ctrl_c_keeps_the_finished_cells() {
         .unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(stderr.any(|line| line.starts_with("measuring: clear of 8 KiB")));
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let rest = std::thread::spawn(move || stderr.count());
     let output = child.wait_with_output().unwrap();

@@ -54,7 +54,9 @@ fn cell(variant: &str, victim_bytes: u64, use_share: f64, whole_ns: f64) -> Valu
         "victim_ns": whole_ns * 0.25, "victim_baseline_ns": whole_ns * 0.1,
         "victim_excess_ns": whole_ns * 0.15, "whole_ns": whole_ns, "whole_low_ns": whole_ns * 0.99,
         "whole_high_ns": whole_ns * 1.01, "unattributed_ns": -3.0, "status": "ok",
-        "because": null, "samples_ns": samples(whole_ns), "delay_samples_ns": [[0.0, 0.0]],
+        "because": null, "samples_ns": samples(whole_ns), "op_samples_ns": samples(whole_ns * 0.5),
+        "delay_baseline_ns": 0.0, "delay_baseline_samples_ns": samples(0.0),
+        "use_baseline_samples_ns": samples(0.0), "victim_baseline_samples_ns": samples(0.0),
     })
 }
 
@@ -181,22 +183,85 @@ fn cases_of_one_side_are_listed_with_their_reason() {
         let cases = value["cases"].as_array().unwrap();
         let is_it = |c: &&Value| c["variant"] == variant && c["size_bytes"] == size;
         let case = cases.iter().find(is_it).unwrap();
-        assert!(case["ratio"].is_null() && case["verdict"].is_null(), "{case}");
-        assert_eq!(case["status"], "skipped");
+        assert!(case["ratio"].is_null(), "{case}");
+        let broken = (&json!("error"), &json!("error"));
+        let expected = if variant == "movnti" { broken } else { (&Value::Null, &json!("skipped")) };
+        assert_eq!((&case["verdict"], &case["status"]), expected);
         case["because"].as_str().unwrap().to_owned()
     };
     assert_eq!(because("mov", 64), "only in A");
     assert_eq!(because("mov", 128), "only in B");
     assert!(because("movnti", 64).contains("it copied wrongly"));
-    assert_eq!(value["summary"]["not_compared"], 3);
+    let summary = &value["summary"];
+    assert_eq!((&summary["errors"], &summary["not_compared"]), (&json!(1), &json!(2)));
     let said = cachewise(&["compare", &a, &b]).assert().success();
-    said.stderr(contains("warning[cases-unmatched]: 3 cases")).stdout(contains("only in A"));
+    said.stderr(contains("[cases-unmatched]: 2 cases").and(contains("[cases-broken]: 1 cases")))
+        .stdout(contains("only in A").and(contains("it copied wrongly")));
+    let gate = cachewise(&["compare", &a, &b, "--fail-on", "worse:3%"]).assert().code(1);
+    gate.stdout(contains("it copied wrongly"));
+}
+
+/// Each run of a map screens its contenders anew: a gate that met nobody but the reference is none.
+#[test]
+fn fail_on_with_nothing_but_the_reference_to_judge_is_an_error() {
+    let of =
+        |variant: &str, share: f64| [cell("libc", 0, share, 100.0), cell(variant, 0, share, 50.0)];
+    let a = result("map", "cells", &[of("movnti", 0.0), of("movnti", 1.0)].concat());
+    let b = result("map", "cells", &[of("movnti", 0.0), of("movntdq", 1.0)].concat());
+    let (a, b) = (file("reference", "a", a), file("reference", "b", b));
+    cachewise(&["compare", &a, &b]).assert().success();
+    let gate = ["compare", &a, &b, "--fail-on", "worse:3%"];
+    let said = cachewise(&gate).assert().code(2).stdout("");
+    said.stderr(contains("nothing but libc").and(contains("--variant movnti")));
+    // A scenario that B has not at all is warned of, as is any case of one side.
+    let b = file("reference", "c", result("map", "cells", &of("movnti", 0.0)));
+    let gate = cachewise(&["compare", &a, &b, "--fail-on", "worse:3%"]).assert().success();
+    gate.stderr(contains("[cases-unmatched]: 2 cases"));
+}
+
+/// Of many equal cases, some differ by chance: the interval of each knows how many there are.
+#[test]
+fn intervals_of_many_cases_are_wider_and_that_is_said() {
+    let of = |sizes: u64, ns: f64| {
+        let cases: Vec<Value> = (1..=sizes).map(|size| case("mov", 64 * size, ns)).collect();
+        file("many", &format!("{sizes}-{ns}"), bench(&cases))
+    };
+    let width = |sizes| {
+        let value = compared(&of(sizes, 100.0), &of(sizes, 100.0));
+        let end = |key: &str| value["cases"][0][key].as_f64().unwrap();
+        end("ratio_high") - end("ratio_low")
+    };
+    assert!(width(100) > 1.3 * width(1), "{} {}", width(100), width(1));
+    let said = cachewise(&["compare", &of(100, 100.0), &of(100, 100.0)]).assert().success();
+    said.stderr(contains("note: 100 cases are judged at once"));
+}
+
+#[test]
+fn one_case_without_times_spoils_no_other() {
+    let mut spoiled = case("mov", 64, 10.0);
+    spoiled["samples_ns"] = json!([[10.0, -1.0]]);
+    let (libc, bad) = (case("libc", 64, 10.0), bench(&[case("libc", 64, 10.0), spoiled]));
+    let good = file("spoiled", "good", bench(&[libc, case("mov", 64, 10.0)]));
+    let bad = file("spoiled", "bad", bad);
+    let value = compared(&good, &bad);
+    assert_eq!(value["cases"][0]["verdict"], "no difference");
+    assert_eq!(value["cases"][1]["verdict"], "error");
+    let page = cachewise(&["report", &bad]).assert().success();
+    page.stdout(contains("samples_ns holds something else than times"));
 }
 
 /// Each identifying field parts what is equal in all others.
 #[test]
 fn cases_match_by_all_fields_that_identify() {
+    let differ = |test: &str, key: &str, one: Value, other: Value| {
+        let a = file("identity", &format!("{test}.{key}.a"), one);
+        let b = file("identity", &format!("{test}.{key}.b"), other);
+        let assert = cachewise(&["compare", &a, &b]).assert().code(2).stdout("");
+        assert.stderr(contains("no case has a figure in both"));
+    };
     for (key, other) in [
+        ("variant", json!("movnti")),
+        ("size_bytes", json!(128)),
         ("operation", json!("clear")),
         ("temperature", json!("cold")),
         ("pattern", json!("walk")),
@@ -206,10 +271,29 @@ fn cases_match_by_all_fields_that_identify() {
     ] {
         let mut changed = case("mov", 64, 10.0);
         changed[key] = other;
-        let a = file("identity", &format!("{key}.a"), bench(&[case("mov", 64, 10.0)]));
-        let b = file("identity", &format!("{key}.b"), bench(&[changed]));
-        let assert = cachewise(&["compare", &a, &b]).assert().code(2).stdout("");
-        assert.stderr(contains("no case has a figure in both"));
+        differ("bench", key, bench(&[case("mov", 64, 10.0)]), bench(&[changed]));
+    }
+    let map = |cell: Value| result("map", "cells", &[cell]);
+    for (key, other) in [
+        ("operation", json!("clear")),
+        ("size_bytes", json!(4096)),
+        ("use_share", json!(0.5)),
+        ("use_kind", json!("write")),
+        ("delay_bytes", json!(32768)),
+        ("victim_bytes", json!(8192)),
+        ("victim_walk", json!("independent")),
+        ("victim_core", json!("other")),
+        ("retouch", json!(2)),
+        ("source", json!("hot")),
+        ("page", json!("2MiB")),
+        ("threads", json!(2)),
+        ("variant", json!("movnti")),
+    ] {
+        let one = cell("mov", 4096, 0.25, 10.0);
+        let mut changed = one.clone();
+        assert_ne!(changed[key], other);
+        changed[key] = other;
+        differ("map", key, map(one), map(changed));
     }
 }
 
@@ -243,15 +327,26 @@ fn lines_are_read_as_the_whole_is_and_standard_input_as_a_file() {
 #[test]
 fn another_machine_and_a_case_twice_are_warned_of() {
     let mut other = bench(&[case("mov", 64, 10.0), case("mov", 64, 10.0)]);
-    other["machine"]["cpus"] = json!(64);
-    let a = file("machines", "a", bench(&[case("mov", 64, 10.0)]));
+    other["machine"]["brand"] = json!("Difference Engine");
+    other["run"] = json!({ "libc": "glibc 2.41" });
+    let mut one = bench(&[case("mov", 64, 10.0)]);
+    one["run"] = json!({ "libc": "glibc 2.36" });
+    let a = file("machines", "a", &one);
     let b = file("machines", "b", other);
     let machines = "warning[different-machines]";
     let said = cachewise(&["compare", &a, &b]).assert().success();
-    said.stderr(contains(machines).and(contains("cpus 2 and 64")).and(contains("[case-twice]")));
+    said.stderr(
+        contains(machines).and(contains("and Difference Engine")).and(contains("[case-twice]")),
+    )
+    .stderr(contains("warning[other-libc]: libc is glibc 2.36 in A and glibc 2.41 in B"));
     let silenced = cachewise(&["compare", &a, &b, "--silence", "different-machines"]).assert();
     silenced.stderr(contains(machines).not());
     cachewise(&["compare", &a, &a]).assert().success().stderr(contains("warning").not());
+    // What may change from run to run on one machine.
+    one["machine"]["memory_bytes"] = json!(1 << 30);
+    one["machine"]["cpus"] = json!(64);
+    let b = file("machines", "same", one);
+    cachewise(&["compare", &a, &b]).assert().success().stderr(contains("warning").not());
 }
 
 #[test]
@@ -333,6 +428,32 @@ fn mapped() -> Value {
     result("map", "cells", &cells)
 }
 
+/// As `tune` writes it: the policy and its regret beside the cells of a map.
+fn tuned() -> Value {
+    let mut tuned = mapped();
+    tuned["command"] = json!("tune");
+    tuned["profile"] = json!({ "schema_version": 1, "variants": { "copy": "movnti" } });
+    tuned["choices"] = json!([
+        { "name": "copy", "part": "variant", "chosen": "sse2_once", "default": "a <default>",
+          "verdict": "better", "saving": 0.134, "saving_low": 0.098, "saving_high": 0.157,
+          "cells": 36 },
+        { "name": "copy_auto", "part": "threshold", "chosen": "64 KiB", "default": "12 MiB",
+          "verdict": "default", "saving": null, "saving_low": null, "saving_high": null,
+          "cells": 72 },
+    ]);
+    tuned["regret"] = json!({
+        "held_out": 54, "unclear": 17, "cells": 37, "median": 0.0, "p95": 0.0316, "worst": 0.441,
+        "worst_cell": "clear of 16 MiB, 100 % write after",
+    });
+    tuned["rivals"] = json!([
+        { "policy": "always libc", "same_as": null, "cells": 37, "median": 0.153, "p95": 0.722,
+          "worst": 1.836, "worst_cell": "clear of 1 MiB, unused" },
+        { "policy": "always temporal", "same_as": "always libc", "cells": 37, "median": 0.153,
+          "p95": 0.722, "worst": 1.836, "worst_cell": "clear of 1 MiB, unused" },
+    ]);
+    tuned
+}
+
 fn parse(page: &str) -> Document<'_> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     Document::parse_with_options(page, options).expect("well-formed")
@@ -348,7 +469,9 @@ fn text_of(node: Node<'_, '_>) -> String {
 
 #[test]
 fn pages_are_well_formed_and_need_nothing_else() {
-    for (test, result) in [("page-bench", benched()), ("page-map", mapped())] {
+    for (test, result) in
+        [("page-bench", benched()), ("page-map", mapped()), ("page-tune", tuned())]
+    {
         let page = page(test, &result);
         assert!(page.starts_with("<!DOCTYPE html>"));
         let document = parse(&page);
@@ -369,8 +492,10 @@ fn pages_are_well_formed_and_need_nothing_else() {
         let ids: Vec<&str> =
             document.root().descendants().filter_map(|node| node.attribute("id")).collect();
         let urls = document.root().descendants().filter_map(|node| node.attribute("fill"));
-        for id in urls.filter_map(|fill| fill.strip_prefix("url(#")?.strip_suffix(')')) {
-            assert!(ids.contains(&id), "{id}");
+        let fills = urls.filter_map(|fill| fill.strip_prefix("url(#")?.strip_suffix(')'));
+        let links = document.root().descendants().filter_map(|node| node.attribute("href"));
+        for id in fills.chain(links.map(|href| &href[1..])) {
+            assert_eq!(ids.iter().filter(|other| **other == id).count(), 1, "{id}");
         }
         assert!(elements(&document, "h1").iter().any(|h1| text_of(*h1).contains("A <b>CPU</b> &")));
     }
@@ -404,7 +529,9 @@ fn a_map_has_a_cell_for_each_cell_and_says_who_wins_by_a_shape() {
     let document = parse(&page);
     let texts: Vec<String> = elements(&document, "text").into_iter().map(text_of).collect();
     let signed = |sign: char| texts.iter().filter(|text| text.starts_with(sign)).count();
-    assert_eq!((signed('▲'), signed('▼'), signed('='), signed('?')), (6, 3, 0, 0), "{texts:?}");
+    // Nine cells, and six of them at a glance.
+    let signs = ['▲', '▼', '=', '?'].map(signed);
+    assert_eq!(signs, [6 + 4, 3 + 2, 0, 0], "{texts:?}");
     let verdict = "copy of 64 KiB, cold source, read: non-temporal wins until ";
     let said = |document: &Document| -> Option<String> {
         let items = elements(document, "li").into_iter().map(text_of);
@@ -416,14 +543,125 @@ fn a_map_has_a_cell_for_each_cell_and_says_who_wins_by_a_shape() {
     let page = cachewise(&["report", &from_lines]).assert().success();
     let page = String::from_utf8(page.get_output().stdout.clone()).unwrap();
     assert_eq!(said(&parse(&page)).as_ref(), Some(&from_the_whole));
-    // One picture of parts for each cell, and the heat map.
-    assert_eq!(elements(&document, "figure").len(), 9 + 1);
+    // One picture of parts for each cell and the heat map; at a glance, without and with a bystander.
+    assert_eq!(elements(&document, "figure").len(), 9 + 1 + 2);
+}
+
+/// What an earlier version did not write down, and does not matter where there is no traffic.
+#[test]
+fn a_map_of_an_earlier_version_is_drawn_as_well() {
+    let keys = ["delay_baseline_ns", "delay_baseline_samples_ns"];
+    let mut earlier = mapped();
+    let cells = earlier["cells"].as_array_mut().unwrap();
+    cells.iter_mut().for_each(|cell| *cell = without(cell.clone(), &keys));
+    let drawn = |test, result| {
+        let page = page(test, result);
+        elements(&parse(&page), "text").into_iter().map(text_of).collect::<Vec<_>>()
+    };
+    assert_eq!(drawn("earlier", &earlier), drawn("later", &mapped()));
+}
+
+#[test]
+fn a_page_of_many_scenarios_is_folded_and_links_to_each() {
+    let other = |mut cell: Value| {
+        cell["size_bytes"] = json!(4096);
+        cell
+    };
+    let mut two = mapped();
+    let cells = two["cells"].as_array_mut().unwrap();
+    cells.extend(cells.clone().into_iter().map(other));
+    let page = page("folded", &two);
+    let document = parse(&page);
+    let sections = elements(&document, "section");
+    let section =
+        |id: &str| *sections.iter().find(|node| node.attribute("id") == Some(id)).unwrap();
+    let parts: Vec<Node> =
+        section("scenarios").children().filter(|n| n.has_tag_name("details")).collect();
+    let open: Vec<bool> = parts.iter().map(|part| part.attribute("open").is_some()).collect();
+    assert_eq!(open, [true, false]);
+    let links = |node: Node| -> Vec<String> {
+        let links = node.descendants().filter(|n| n.has_tag_name("a"));
+        links.map(|a| format!("{} {}", text_of(a), a.attribute("href").unwrap())).collect()
+    };
+    let nav = links(elements(&document, "nav")[0]);
+    for link in ["copy, 64 KiB #scenarios-0", "copy, 4 KiB #scenarios-1"] {
+        assert!(nav.contains(&link.to_owned()), "{nav:?}");
+    }
+    let glance = section("overview");
+    for link in ["64 KiB #scenarios-0", "4 KiB #scenarios-1"] {
+        assert!(links(glance).contains(&link.to_owned()), "{:?}", links(glance));
+    }
+    // The winners' names are there to be read.
+    let names = glance.descendants().filter(|node| node.has_tag_name("text")).map(text_of);
+    assert_eq!(names.filter(|name| name == "movnti").count(), 2 * 2 * 2);
+}
+
+#[test]
+fn a_policy_comes_first_with_its_choices_and_its_regret() {
+    let page = page("policy", &tuned());
+    let document = parse(&page);
+    assert!(text_of(elements(&document, "h1")[0]).starts_with("cachewise tune copy on"));
+    let first = elements(&document, "section")[0];
+    assert_eq!(first.attribute("id"), Some("policy"));
+    let rows: Vec<Vec<String>> = first
+        .descendants()
+        .filter(|node| node.has_tag_name("tr"))
+        .map(|row| row.children().filter(Node::is_element).map(text_of).collect())
+        .collect();
+    for row in [
+        ["copy", "variant", "sse2_once", "a <default>", "better", "13.4 % (9.8 % to 15.7 %)", "36"],
+        ["copy_auto", "threshold", "64 KiB", "12 MiB", "default", "-", "72"],
+    ] {
+        assert!(rows.iter().any(|found| *found == row), "{rows:?}");
+    }
+    let worst = "clear of 16 MiB, 100 % write after";
+    for row in [
+        ["tuned", "37", "0.0 %", "3.2 %", "44.1 %", worst],
+        ["always libc", "37", "15.3 %", "72.2 %", "183.6 %", "clear of 1 MiB, unused"],
+        ["always temporal", "37", "15.3 %", "72.2 %", "183.6 %", "as always libc"],
+    ] {
+        assert!(rows.iter().any(|found| *found == row), "{rows:?}");
+    }
+    assert!(text_of(first).contains("54 cells") && text_of(first).contains("17 of them"));
+}
+
+/// Who measured when and with what is said once, and is no field of a case.
+#[test]
+fn the_run_stands_with_the_machine_and_parts_no_cases() {
+    let with_run = |mut of: Value, date: &str| {
+        of["run"] = json!({
+            "tool_version": "0.1.0", "date": date, "arguments": ["map", "copy", "<quick>"],
+            "libc": "glibc 2.36",
+        });
+        of
+    };
+    let cells = mapped()["cells"].as_array().unwrap().clone();
+    // In lines it stands in each.
+    let cells: Vec<Value> = cells.into_iter().map(|cell| with_run(cell, "2026-12-01")).collect();
+    let whole = with_run(mapped(), "2026-11-30").to_string();
+    let lines = lines("map", &cells);
+    for text in [&whole, &lines] {
+        let page = page("run", text);
+        let document = parse(&page);
+        let sections = elements(&document, "section");
+        let machine = sections.iter().find(|node| node.attribute("id") == Some("machine")).unwrap();
+        let machine = text_of(*machine);
+        for said in ["map copy <quick>", "glibc 2.36", "tool version"] {
+            assert!(machine.contains(said), "{machine}");
+        }
+        let heads: Vec<String> = elements(&document, "th").into_iter().map(text_of).collect();
+        assert!(!heads.contains(&"run".to_owned()), "{heads:?}");
+    }
+    let value = compared(&file("run", "whole", whole), &file("run", "lines", lines));
+    assert_eq!(value["summary"]["no_difference"], cells.len());
 }
 
 #[test]
 fn pictures_have_words_and_no_text_is_cut_at_their_edges() {
     /// As wide as the style's font at most.
     const LETTER: f64 = 7.25;
+    /// Of the small letters.
+    const SMALL: f64 = 6.05;
     for (test, result) in [("words-bench", benched()), ("words-map", mapped())] {
         let page = page(test, &result);
         let document = parse(&page);
@@ -444,7 +682,8 @@ fn pictures_have_words_and_no_text_is_cut_at_their_edges() {
                 .collect();
             for text in picture.descendants().filter(|node| node.tag_name().name() == "text") {
                 let number = |key| text.attribute(key).unwrap().parse::<f64>().unwrap();
-                let letters = text_of(text).chars().count() as f64 * LETTER;
+                let letter = if text.attribute("class") == Some("small") { SMALL } else { LETTER };
+                let letters = text_of(text).chars().count() as f64 * letter;
                 let (x, y) = (number("x"), number("y"));
                 let left = match text.attribute("text-anchor") {
                     Some("middle") => x - letters / 2.0,

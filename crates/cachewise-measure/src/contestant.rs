@@ -10,6 +10,8 @@ use crate::Error;
 use crate::walk::ReadWalk;
 use cachewise::variant::{self, Clearer, Copier, Operation, Variant};
 use std::collections::HashMap;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::ffi::CStr;
 use std::ffi::{c_int, c_void};
 use std::sync::LazyLock;
 
@@ -20,6 +22,20 @@ pub const PUBLIC: &str = "public";
 /// The library's `_nontemporal` call, through the switch.
 pub const PUBLIC_NONTEMPORAL: &str = "public_nontemporal";
 const READ_WALK: &str = "read_walk";
+
+/// Which libc that is, where it tells: glibc does.
+pub fn libc_version() -> Option<String> {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: it takes nothing and changes nothing.
+        let version = unsafe { libc::gnu_get_libc_version() };
+        // SAFETY: gnu_get_libc_version(3): a NUL-terminated string, and a constant of libc's.
+        let version = unsafe { CStr::from_ptr(version) };
+        Some(format!("glibc {}", version.to_string_lossy()))
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    None
+}
 
 /// One way to do an operation.
 pub struct Contestant {

@@ -1,6 +1,6 @@
 //! `bench`: ways to copy or to clear, side by side, the operation alone.
 
-use super::{Done, End, described, report, scenario, warn_if_range_is_short};
+use super::{Done, End, described, note_first_touch, report, scenario, warn_if_range_is_short};
 use crate::args::Bench;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -61,8 +61,10 @@ pub(super) fn run(machine: &Machine, args: &Bench, voice: &mut Voice) -> Result<
     if args.variant.is_empty() {
         rows.extend(unsupported(operation, &cases));
     }
-    let sections =
-        vec![Section::list("cases", CASES, rows), Section::object("limits", LIMITS, &limits)];
+    let sections = vec![
+        Section::list("cases", CASES, rows).of_cases(),
+        Section::object("limits", LIMITS, &limits),
+    ];
     Ok(Done { report: report("bench", machine, sections), end })
 }
 
@@ -118,7 +120,7 @@ fn notes(machine: &Machine, operation: Operation, args: &Bench, voice: &mut Voic
     ] {
         voice.note(&note);
     }
-    voice.note(&"memory was written and read back, and results checked, before anything is timed");
+    note_first_touch(voice);
     if args.temperature.contains(&crate::args::Temperature::Cold) {
         let range = machine.range(args.threads.into());
         voice.note(&format_args!(

@@ -2,9 +2,13 @@
 //!
 //! Cases belong together if all their identifying fields are equal. What stands in one result only,
 //! or has no figure in one of them, is listed with its reason: a gate that compared nothing must not
-//! look like one that found nothing.
+//! look like one that found nothing. So a case that has come to an error counts as worse, and a
+//! scenario of which only the reference could be compared is no success.
+//!
+//! All intervals together hold at 95 %: with many cases each of them is
+//! [wider](cachewise_measure::compare), or chance alone would close the gate.
 
-use super::{Done, End, report};
+use super::{Done, End, differing, report};
 use crate::args::{Compare, FailOn};
 use crate::failure::Failure;
 use crate::record::{Column, Grouped, Head, List, Row, Section, Value, data, only_shown, shown};
@@ -12,6 +16,7 @@ use crate::results::{Case, Results, value};
 use crate::voice::Voice;
 use cachewise_measure::Machine;
 use cachewise_measure::compare::{Basis, Change, Comparison};
+use cachewise_measure::contestant::LIBC;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For the intervals: the same files give the same answer.
@@ -20,12 +25,13 @@ const SEED: u64 = 1;
 pub(super) fn run(machine: &Machine, args: &Compare, voice: &mut Voice) -> Result<Done, Failure> {
     let (a, b) = (Results::read(&args.a)?, Results::read(&args.b)?);
     if a.kind != b.kind {
-        let (a, b) = (a.kind.command(), b.kind.command());
+        let (a, b) = (a.command, b.command);
         return Err(Failure::Input(format!(
             "the first result is of {a}, the second of {b}; compare two of the same command"
         )));
     }
     warn_if_machines_differ(&a, &b, voice);
+    warn_if_libc_differs(&a, &b, voice);
     let matches = matches(&a, &b, voice);
     if matches.iter().all(|row| row.comparison.is_none()) {
         return Err(Failure::Input(
@@ -34,12 +40,8 @@ pub(super) fn run(machine: &Machine, args: &Compare, voice: &mut Voice) -> Resul
                 .into(),
         ));
     }
-    if args.fail_on.is_some() && matches.iter().all(|row| row.change().is_none()) {
-        return Err(Failure::Input(
-            "no case has samples enough to be judged; measure both again with more --samples and \
-             --time"
-                .into(),
-        ));
+    if args.fail_on.is_some() {
+        check_gate(&a, &matches)?;
     }
     notes(&a, &b, &matches, voice);
 
@@ -57,12 +59,51 @@ pub(super) fn run(machine: &Machine, args: &Compare, voice: &mut Voice) -> Resul
     Ok(Done { report: report("compare", machine, sections), end })
 }
 
+/// A gate that judged nothing, or nothing but the reference of a scenario, is an error.
+fn check_gate(a: &Results, matches: &[Match]) -> Result<(), Failure> {
+    if matches.iter().all(|row| row.verdict() == Value::Missing) {
+        return Err(Failure::Input(
+            "no case has samples enough to be judged; measure both again with more --samples and \
+             --time"
+                .into(),
+        ));
+    }
+    let keys: Vec<&str> = a.kind.identity().into_iter().filter(|key| *key != "variant").collect();
+    let mut scenarios: BTreeMap<String, Vec<&Match>> = BTreeMap::new();
+    for row in matches {
+        scenarios.entry(values(&row.case, &keys)).or_default().push(row);
+    }
+    // What B does not have at all is warned of.
+    scenarios.retain(|_, rows| rows.iter().any(|row| row.in_b));
+    let is_rival = |row: &&Match| row.a_ns.is_some() && row.case.text("variant") != LIBC;
+    scenarios.values_mut().for_each(|rows| rows.retain(|row| is_rival(row)));
+    scenarios.retain(|_, rivals| {
+        !rivals.is_empty() && rivals.iter().all(|row| row.verdict() == Value::Missing)
+    });
+    let Some(first) = scenarios.values().flatten().next() else {
+        return Ok(());
+    };
+    let names: BTreeSet<&str> =
+        matches.iter().filter(is_rival).map(|row| row.case.text("variant")).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    Err(Failure::Input(format!(
+        "in {} scenarios nothing but {LIBC} could be judged, first: {}; map screens its contenders \
+         anew in each run, so measure B with those of A, --variant {}, and with samples enough",
+        scenarios.len(),
+        first.case.described(&keys),
+        names.join(",")
+    )))
+}
+
 /// A case of either result, with what became of it.
 struct Match {
     case: Case,
     a_ns: Option<f64>,
     b_ns: Option<f64>,
     comparison: Option<Comparison>,
+    /// It has a figure in A, and in B something is wrong.
+    broken: bool,
+    in_b: bool,
     status: String,
     because: Option<String>,
 }
@@ -78,14 +119,20 @@ fn matches(a: &Results, b: &Results, voice: &mut Voice) -> Vec<Match> {
             matches.extend(matched(a, sides));
         }
     }
+    let judged = matches.iter().filter(|row| row.change().is_some()).count();
+    for row in &mut matches {
+        row.comparison = row.comparison.map(|comparison| comparison.among(judged));
+    }
     matches
 }
 
 /// The identifying fields, comparable.
 fn identity(results: &Results, case: &Case) -> String {
-    let values: Vec<String> =
-        results.kind.identity().iter().map(|key| case.get(key).to_string()).collect();
-    values.join(",")
+    values(case, &results.kind.identity())
+}
+
+fn values(case: &Case, keys: &[&str]) -> String {
+    keys.iter().map(|key| case.get(key).to_string()).collect::<Vec<_>>().join(",")
 }
 
 fn by_identity<'a>(results: &'a Results, voice: &mut Voice) -> BTreeMap<String, &'a Case> {
@@ -107,6 +154,7 @@ fn matched(of: &Results, sides: (Option<&Case>, Option<&Case>)) -> Option<Match>
     let (a, b) = (timed(sides.0), timed(sides.1));
     let comparison = a.as_ref().zip(b.as_ref()).map(|(a, b)| Comparison::new(a, b, SEED));
     let case = sides.0.or(sides.1)?.clone();
+    let broken = a.is_some() && sides.1.is_some_and(|case| case.text("status") == "error");
     let (status, because) = match (sides, &comparison) {
         ((Some(_), None), _) => ("skipped", Some("only in A".to_owned())),
         ((None, _), _) => ("skipped", Some("only in B".to_owned())),
@@ -119,11 +167,13 @@ fn matched(of: &Results, sides: (Option<&Case>, Option<&Case>)) -> Option<Match>
         }
         ((Some(a), Some(b)), None) => {
             let side = |name, case: &Case| format!("{name} {}", case.because());
-            ("skipped", Some(format!("{}; {}", side("A", a), side("B", b))))
+            let status = if broken { "error" } else { "skipped" };
+            (status, Some(format!("{}; {}", side("A", a), side("B", b))))
         }
     };
     let ns = |timed: Option<_>| timed.map(|t: cachewise_measure::compare::Timed| t.median_ns);
-    Some(Match { case, a_ns: ns(a), b_ns: ns(b), comparison, status: status.into(), because })
+    let (a_ns, b_ns, in_b) = (ns(a), ns(b), sides.1.is_some());
+    Some(Match { case, a_ns, b_ns, comparison, broken, in_b, status: status.into(), because })
 }
 
 impl Match {
@@ -132,13 +182,13 @@ impl Match {
     }
 
     fn verdict(&self) -> Value {
-        Value::or_missing(self.change(), |change| {
-            Value::text(match change {
-                Change::Better => "better",
-                Change::Worse => "worse",
-                Change::None => "no difference",
-            })
-        })
+        match self.change() {
+            Some(Change::Better) => Value::text("better"),
+            Some(Change::Worse) => Value::text("worse"),
+            Some(Change::None) => Value::text("no difference"),
+            None if self.broken => Value::text("error"),
+            None => Value::Missing,
+        }
     }
 
     fn ratio(&self) -> Value {
@@ -165,9 +215,9 @@ const COLUMNS: &[Column<Match>] = &[
         Some(Basis::Nothing) | None => Value::Missing,
     }),
     data("verdict", Match::verdict),
-    only_shown("verdict", |m| match (m.verdict(), &m.because) {
-        (Value::Missing, Some(because)) => Value::text(because),
-        (verdict, _) => verdict,
+    only_shown("verdict", |m| match (m.change(), &m.because) {
+        (None, Some(because)) => Value::text(because),
+        _ => m.verdict(),
     }),
     data("status", |m| Value::text(&m.status)),
     data("because", |m| Value::or_missing(m.because.as_ref(), Value::text)),
@@ -205,15 +255,16 @@ fn list(a: &Results, b: &Results, matches: Vec<Match>) -> List {
         order.entry(row.group.clone()).or_insert(index);
     }
     rows.sort_by_key(|row| order.get(&row.group).copied());
-    List { key: "cases", heads, rows }
+    List { key: "cases", are_cases: true, heads, rows }
 }
 
 struct Summary {
     better: u64,
     worse: u64,
     no_difference: u64,
+    errors: u64,
     not_compared: u64,
-    /// Worse by more than was allowed; `None` if nothing was asked.
+    /// Worse by more than was allowed, or an error; `None` if nothing was asked.
     failing: Option<u64>,
     allowed: Option<FailOn>,
 }
@@ -224,13 +275,16 @@ impl Summary {
             |is_it: &dyn Fn(&Match) -> bool| matches.iter().filter(|one| is_it(one)).count() as u64;
         let changed = |change| count(&|m: &Match| m.change() == Some(change));
         let failing = |FailOn(share): FailOn| {
-            count(&|m: &Match| m.comparison.is_some_and(|c| c.is_worse_by(share)))
+            count(&|m: &Match| m.broken || m.comparison.is_some_and(|c| c.is_worse_by(share)))
         };
         Self {
             better: changed(Change::Better),
             worse: changed(Change::Worse),
             no_difference: changed(Change::None),
-            not_compared: count(&|m: &Match| m.change().is_none() && m.status != "unsupported"),
+            errors: count(&|m: &Match| m.broken),
+            not_compared: count(&|m: &Match| {
+                m.verdict() == Value::Missing && m.status != "unsupported"
+            }),
             failing: allowed.map(failing),
             allowed,
         }
@@ -241,6 +295,7 @@ const SUMMARY: &[Column<Summary>] = &[
     shown("better", "better", |s| Value::Count(s.better)),
     shown("worse", "worse", |s| Value::Count(s.worse)),
     shown("no_difference", "no difference", |s| Value::Count(s.no_difference)),
+    shown("errors", "errors", |s| Value::Count(s.errors)),
     shown("not_compared", "not compared", |s| Value::Count(s.not_compared)),
     data("fail_on_worse_share", |s| Value::or_missing(s.allowed, |FailOn(x)| Value::Share(x))),
     shown("failing", "worse than allowed", |s| Value::or_missing(s.failing, Value::Count)),
@@ -254,7 +309,7 @@ struct File<'a> {
 struct FileRow {
     name: &'static str,
     path: String,
-    command: &'static str,
+    command: String,
     brand: Value,
     cpus: Value,
     cases: u64,
@@ -267,7 +322,7 @@ impl File<'_> {
         FileRow {
             name,
             path: of.path.display().to_string(),
-            command: of.kind.command(),
+            command: of.command.clone(),
             brand: machine("brand"),
             cpus: machine("cpus"),
             cases: of.cases.len() as u64,
@@ -278,7 +333,7 @@ impl File<'_> {
 const FILES: &[Column<FileRow>] = &[
     shown("name", "", |file| Value::text(file.name)),
     shown("path", "file", |file| Value::text(&file.path)),
-    shown("command", "of", |file| Value::text(file.command)),
+    shown("command", "of", |file| Value::text(&file.command)),
     shown("brand", "machine", |file| file.brand.clone()),
     shown("cpus", "cpus", |file| file.cpus.clone()),
     shown("cases", "cases", |file| Value::Count(file.cases)),
@@ -287,18 +342,31 @@ const FILES: &[Column<FileRow>] = &[
 impl Grouped for FileRow {}
 
 fn warn_if_machines_differ(a: &Results, b: &Results, voice: &mut Voice) {
-    let keys: BTreeSet<&String> = a.machine.keys().chain(b.machine.keys()).collect();
-    let shown = |of: &Results, key: &str| {
-        of.machine.get(key).map_or(Value::Missing, |found| value(key, found)).for_people()
-    };
-    let differing = keys.into_iter().filter(|key| a.machine.get(*key) != b.machine.get(*key));
-    let differing: Vec<String> =
-        differing.map(|key| format!("{key} {} and {}", shown(a, key), shown(b, key))).collect();
+    let shown = |of: &Results, key: &str| value(key, &of.machine[key]).for_people();
+    let differing: Vec<String> = differing(&a.machine, &b.machine)
+        .into_iter()
+        .map(|key| format!("{key} {} and {}", shown(a, key), shown(b, key)))
+        .collect();
     if !differing.is_empty() {
         voice.warn(
             "different-machines",
             &format_args!("the results come from different machines: {}", differing.join(", ")),
             &"what changed may be the machine; compare results of one machine to judge a program",
+        );
+    }
+}
+
+fn warn_if_libc_differs(a: &Results, b: &Results, voice: &mut Voice) {
+    let libc = |of: &Results| of.run.get(LIBC)?.as_str().map(str::to_owned);
+    if let (Some(a), Some(b)) = (libc(a), libc(b))
+        && a != b
+    {
+        voice.warn(
+            "other-libc",
+            &format_args!(
+                "libc is {a} in A and {b} in B, and each run's ratios are against its own"
+            ),
+            &"measure both beside the same libc",
         );
     }
 }
@@ -314,6 +382,13 @@ fn notes(a: &Results, b: &Results, matches: &[Match], voice: &mut Voice) {
         "ratio is {} of A over that of B: above 1, B is faster; with its 95 % interval",
         a.kind.time().median
     ));
+    let judged = matches.iter().filter(|m| m.change().is_some()).count();
+    if judged > 1 {
+        voice.note(&format_args!(
+            "{judged} cases are judged at once: each interval is widened until all of them together \
+             hold at 95 %"
+        ));
+    }
     voice.note(
         &"an interval knows what varied within the two runs, not what changed between them: \
           compare two runs of the same first",
@@ -337,6 +412,14 @@ fn notes(a: &Results, b: &Results, matches: &[Match], voice: &mut Voice) {
         );
     }
     let missing = matches.iter().filter(|m| m.status == "skipped").count();
+    let errors = matches.iter().filter(|m| m.broken).count();
+    if errors > 0 {
+        voice.warn(
+            "cases-broken",
+            &format_args!("{errors} cases have a figure in A and an error in B"),
+            &"the reasons are beside them; under --fail-on each counts as worse",
+        );
+    }
     if missing > 0 {
         voice.warn(
             "cases-unmatched",

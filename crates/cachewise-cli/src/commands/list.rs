@@ -10,7 +10,7 @@ pub(super) fn run(machine: &Machine) -> Done {
     let unavailable = variant::all().iter().filter(|v| v.unavailable().is_some());
     let sections = vec![
         Section::list("slots", SLOTS, Slot::ALL.map(switch::why)),
-        Section::list("variants", VARIANTS, variant::all()),
+        Section::list("variants", VARIANTS, variant::all()).of_cases(),
         Section::list("", UNAVAILABLE, unavailable.map(Unavailable)),
     ];
     Done { report: report("list", machine, sections), end: End::Complete }

@@ -5,7 +5,7 @@
 //! `_nontemporal` ones cold, where nobody waits for the bytes. The cost of the later use is not in
 //! it.
 
-use super::{Done, End, described, report, warn_if_range_is_short};
+use super::{Done, End, described, note_first_touch, report, warn_if_range_is_short};
 use crate::args::Quick;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -28,6 +28,7 @@ const COLD_BYTES: [usize; 5] = [64 * KIB, 4 * KIB, MIB, 512, 16 * MIB];
 pub(super) fn run(machine: &Machine, args: &Quick, voice: &mut Voice) -> Result<Done, Failure> {
     let stop = interrupt::on_ctrl_c()?;
     voice.note(&"the operation alone, one thread; slots used soon are timed hot, others cold");
+    note_first_touch(voice);
     warn_if_range_is_short(machine, 1, voice);
     let sizes = |default: &[usize]| match args.size.is_empty() {
         true => default.to_vec(),
@@ -54,8 +55,8 @@ pub(super) fn run(machine: &Machine, args: &Quick, voice: &mut Voice) -> Result<
             None => voice.note(&format_args!("{slot}: no verdict, too little was measured for it")),
         }
     }
-    voice.note(&"next: cachewise bench copy --temperature cold   (all variants, each size)");
-    let sections = vec![Section::list("verdicts", VERDICTS, rows)];
+    voice.note(&"next: cachewise map copy --quick   (the later use and the bystanders counted)");
+    let sections = vec![Section::list("verdicts", VERDICTS, rows).of_cases()];
     Ok(Done { report: report("verdict", machine, sections), end })
 }
 

@@ -1,9 +1,13 @@
-//! Comma-separated values (RFC 4180) of the lists; an empty line between two. Objects are for JSON.
+//! Comma-separated values (RFC 4180): one table, the cases, since tools read no more than one. A
+//! report without cases has all its lists, an empty line between two. Objects are for JSON.
 
 use crate::record::{List, Report, Section, Value};
 use std::io::{self, Write};
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(cases) = report.cases() {
+        return write_list(cases, out);
+    }
     let for_machines = report.sections.iter().filter(|section| !section.key().is_empty());
     let lists = for_machines.filter_map(|section| match section {
         Section::List(list) => Some(list),
@@ -39,6 +43,7 @@ fn cell(value: &Value) -> String {
         Value::Missing => String::new(),
         Value::Text(text) => text.clone(),
         Value::Words(words) => words.join(" "),
+        Value::List(values) => values.iter().map(cell).collect::<Vec<_>>().join(" "),
         other => serde_json::to_string(other).unwrap_or_default(),
     }
 }

@@ -1,4 +1,4 @@
-//! JSON: `schema_version`, `command`, `machine`, then the sections by their keys. What is missing
+//! JSON: `schema_version`, `command`, `machine`, `run`, then the sections by their keys. What is missing
 //! is null, so that every object of a list has the same names.
 
 use crate::record::{List, Object, Report, Row, SCHEMA_VERSION, Section, Value};
@@ -10,17 +10,16 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// The first list, one object a line: with the common head, so that each line stands for itself.
+/// The cases, one object a line: with the common head, so that each line stands for itself. A report
+/// without cases is one line.
 pub(super) fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let list = report.sections.iter().find_map(|section| match section {
-        Section::List(list) if !list.key.is_empty() => Some(list),
-        _ => None,
-    });
-    for row in list.iter().flat_map(|list| &list.rows) {
-        if let Some(list) = list {
-            serde_json::to_writer(&mut *out, &Line { report, list, row })?;
-            writeln!(out)?;
-        }
+    let Some(list) = report.cases() else {
+        serde_json::to_writer(&mut *out, report)?;
+        return writeln!(out);
+    };
+    for row in &list.rows {
+        serde_json::to_writer(&mut *out, &Line { report, list, row })?;
+        writeln!(out)?;
     }
     Ok(())
 }
@@ -36,7 +35,9 @@ impl Serialize for Line<'_> {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
         map.serialize_entry("command", self.report.command)?;
-        map.serialize_entry(self.report.machine.key, &self.report.machine)?;
+        for object in [&self.report.machine, &self.report.run] {
+            map.serialize_entry(object.key, object)?;
+        }
         let fields = self.list.heads.iter().zip(&self.row.values);
         for (head, value) in fields.filter(|(head, _)| !head.key.is_empty()) {
             map.serialize_entry(head.key, value)?;
@@ -50,7 +51,9 @@ impl Serialize for Report {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("schema_version", &SCHEMA_VERSION)?;
         map.serialize_entry("command", self.command)?;
-        map.serialize_entry(self.machine.key, &self.machine)?;
+        for object in [&self.machine, &self.run] {
+            map.serialize_entry(object.key, object)?;
+        }
         for section in self.sections.iter().filter(|section| !section.key().is_empty()) {
             match section {
                 Section::List(list) => map.serialize_entry(list.key, list)?,
@@ -91,6 +94,7 @@ impl Serialize for Value {
             Self::Count(count) => to.serialize_u64(*count),
             Self::Text(text) => to.serialize_str(text),
             Self::Words(words) => words.serialize(to),
+            Self::List(values) => values.serialize(to),
             Self::Bytes(bytes) => to.serialize_u64(*bytes),
             Self::Ns(number) | Self::GbPerS(number) | Self::Ratio(number) | Self::Share(number) => {
                 to.serialize_f64(rounded(*number))

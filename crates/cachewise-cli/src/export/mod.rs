@@ -15,7 +15,7 @@ pub(crate) enum Format {
     Table,
     /// For scripts: everything, units in the names.
     Json,
-    /// For spreadsheets: the lists, one after the other.
+    /// For spreadsheets: the list of cases, or all lists if there are no cases.
     Csv,
     /// For reports.
     Markdown,

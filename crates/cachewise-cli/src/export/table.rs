@@ -22,7 +22,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 
 fn write_sheet(sheet: &Sheet, out: &mut dyn Write) -> io::Result<()> {
     if !sheet.heading.is_empty() {
-        writeln!(out, "{}", sheet.heading)?;
+        wrap(&sheet.heading, WIDTH).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
     if sheet.preformatted {
         return sheet.lines.iter().try_for_each(|line| writeln!(out, "{}", line.concat()));
@@ -115,12 +115,14 @@ mod tests {
     fn whatever_comes_fits_in_80_columns_and_nothing_is_lost() {
         let long = "µ".repeat(100);
         let words = "some words that go on and on ".repeat(9);
-        let sheet =
+        let mut sheet =
             sheet(&[false, false, true], &[&["one", "two", "three"], &[&long, &words, "123"]]);
+        sheet.heading = "a heading, of many; ".repeat(9);
         let lines = lines(&sheet);
         assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:?}");
-        assert!(lines[1].ends_with(" 123"));
+        assert!(lines.iter().any(|line| line.ends_with(" 123")));
         let text = lines.concat();
+        assert_eq!(text.matches("heading").count(), 9);
         assert_eq!(text.matches('µ').count(), 100);
         assert_eq!(text.matches("words").count(), 9);
     }

@@ -1,10 +1,12 @@
 //! The pictures of `bench`: every variant against libc at every size, then the times.
 
 use super::bars::{Bar, Bars};
-use super::heat::{Call, Cell, Heat};
+use super::heat::{Call, Cell, Heat, Row};
 use super::markup::{Element, element};
 use super::picture::Pattern;
-use super::{described, figure, grouped, label, sorted_values, values, with_interval, without};
+use super::{
+    Group, Section, figure, grouped, label, sorted_values, values, with_interval, without,
+};
 use crate::results::{Case, Kind, Results};
 use cachewise::variant::{self, Operation, Store};
 use cachewise_measure::contestant::LIBC;
@@ -24,40 +26,41 @@ pub(super) const METHOD: &[&str] = &[
      interval is clear of 1 and the ratio is off by at least 2 %.",
 ];
 
-pub(super) fn pictures(results: &Results) -> Vec<(&'static str, &'static str, Vec<Element>)> {
-    let ok: Vec<&Case> = results.cases.iter().filter(|case| case.is_ok()).collect();
-    let varying = Results::varying(Kind::Bench, &[results]);
-    let scenario = without(&varying, &["size_bytes", "variant"]);
-    let scenarios = grouped(&ok, &without(&Kind::Bench.identity(), &["size_bytes", "variant"]));
+/// Which fields part the page's groups.
+pub(super) fn groups(results: &Results) -> Vec<&'static str> {
+    without(&Results::varying(Kind::Bench, &[results]), &["size_bytes", "variant"])
+}
 
-    let mut maps = vec![element("p").text(
+pub(super) fn sections(groups: &[Group]) -> Vec<Section> {
+    let mut content = vec![element("p").text(
         "How many times faster than libc: ▲ faster (striped edge), ▼ slower (full edge), = no \
          difference. Point at a cell for its interval.",
     )];
-    let mut bars = vec![
-        element("p").text(
-            "Median time of a call with its 95 % interval; the dashed line is libc's. A broken end: \
-             the bar is longer than the picture.",
-        ),
-        keys(),
-    ];
-    for cases in &scenarios {
-        let Some(first) = cases.first() else { continue };
-        let described = described(first, &scenario);
-        maps.push(figure(&described, heat(&described, cases).draw()));
-        bars.push(element("h3").text(&described));
-        let sizes = grouped(cases, &["size_bytes"]);
-        let pictures = sizes.iter().filter_map(|cases| {
-            let size = cases.first()?.value("size_bytes").for_people();
-            let title = format!("{described}, {size}");
-            Some(figure(&size, times(&title, cases).draw()))
-        });
-        bars.push(element("div").class("pictures").children(pictures));
-    }
-    vec![("ratios", "Against libc", maps), ("times", "Times", bars)]
+    content.extend(groups.iter().map(|group| figure(&group.title, heat(group).draw())));
+    vec![Section::new("ratios", "Against libc", content)]
 }
 
-fn heat(title: &str, cases: &[&Case]) -> Heat {
+/// What stands before the groups, and the pictures in each.
+pub(super) fn legend() -> Vec<Element> {
+    let text = "Median time of a call with its 95 % interval; the dashed line is libc's. A broken \
+                end: the bar is longer than the picture.";
+    vec![element("p").text(text), keys()]
+}
+
+pub(super) fn pictures(group: &Group) -> Vec<Element> {
+    let ok: Vec<&Case> = group.cases.iter().copied().filter(|case| case.is_ok()).collect();
+    let sizes = grouped(&ok, &["size_bytes"]);
+    let pictures = sizes.iter().filter_map(|cases| {
+        let size = cases.first()?.value("size_bytes").for_people();
+        let title = format!("{}, {size}", group.title);
+        Some(figure(&size, times(&title, cases).draw()))
+    });
+    vec![element("div").class("pictures").children(pictures)]
+}
+
+fn heat(group: &Group) -> Heat {
+    let cases: Vec<&Case> = group.cases.iter().copied().filter(|case| case.is_ok()).collect();
+    let cases = &cases;
     let columns = sorted_values(cases, &["size_bytes"]);
     let mut rows: Vec<&Case> = grouped(cases, &["variant"]).iter().map(|same| same[0]).collect();
     rows.sort_by_key(|case| {
@@ -86,15 +89,15 @@ fn heat(title: &str, cases: &[&Case]) -> Heat {
             ratio.high,
             with_interval(found, Kind::Bench)
         );
-        Some(Cell { ratio: ratio.median, call, hint })
+        Some(Cell { ratio: ratio.median, call, winner: String::new(), hint })
     };
     let row = |case: &&Case| {
         let variant = case.text("variant");
         let cells = columns.iter().map(|size| cell(variant, size)).collect();
-        (vec![variant.to_owned()], cells)
+        Row { names: vec![variant.to_owned()], link: None, cells }
     };
     Heat {
-        title: format!("Speed against libc: {title}"),
+        title: format!("Speed against libc: {}", group.title),
         description: "One row per variant, one column per size. Each cell holds how many times \
                       faster than libc the variant is, and a sign: up for faster, down for slower, \
                       equal for no difference."

@@ -1,8 +1,9 @@
 //! Heat maps that need no colour: each cell says who wins by a shape and a striped or a full edge,
-//! and by how much in figures. The shade repeats it for the eye that skims.
+//! by how much in figures, and by its name where the row is not that. The shade repeats it for the
+//! eye that skims.
 
 use super::markup::{Element, element};
-use super::picture::{LETTER, Pattern, short, svg, text};
+use super::picture::{LETTER, Pattern, SMALL_LETTER, short, svg, text};
 
 pub(super) struct Heat {
     pub(super) title: String,
@@ -11,13 +12,23 @@ pub(super) struct Heat {
     pub(super) row_names: Vec<String>,
     pub(super) column_name: String,
     pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<(Vec<String>, Vec<Option<Cell>>)>,
+    pub(super) rows: Vec<Row>,
 }
 
+pub(super) struct Row {
+    pub(super) names: Vec<String>,
+    /// Where on the page there is more about it.
+    pub(super) link: Option<String>,
+    pub(super) cells: Vec<Option<Cell>>,
+}
+
+#[derive(Clone)]
 pub(super) struct Cell {
     /// Above 1: the side of the upward triangle wins.
     pub(super) ratio: f64,
     pub(super) call: Call,
+    /// Who wins; empty if nobody does, or the row says it.
+    pub(super) winner: String,
     pub(super) hint: String,
 }
 
@@ -27,7 +38,7 @@ pub(super) enum Call {
     Down,
     /// No difference.
     Even,
-    /// Not enough is known to call it.
+    /// Too noisy, or too few samples, to call it: then the figure means nothing.
     Open,
 }
 
@@ -43,6 +54,9 @@ impl Call {
 }
 
 const CELL: (f64, f64) = (86.0, 26.0);
+/// The line of the winner.
+const WINNER: f64 = 13.0;
+const EDGE: f64 = 8.0;
 const NAME_LETTERS: usize = 24;
 const NAME_GAP: usize = 2;
 /// A ratio of this much, or of its reciprocal, has the darkest shade.
@@ -64,64 +78,89 @@ impl Heat {
             texts
         };
         let top = 40.0;
+        let size = self.cell_size();
         // The column's name may be wider than its columns.
-        let columns = self.columns.len() as f64 * CELL.0;
+        let columns = self.columns.len() as f64 * size.0;
         let width = left + columns.max(self.column_name.chars().count() as f64 * LETTER) + 2.0;
-        let height = top + self.rows.len() as f64 * CELL.1 + 4.0;
+        let height = top + self.rows.len() as f64 * size.1 + 4.0;
         let mut picture = svg(width, height, &self.title, &self.description).class("heat");
         picture = picture.child(text(left, 13.0, &self.column_name).class("axis"));
         let titles = names(&self.row_names, 32.0).into_iter().map(|name| name.class("axis"));
         picture = picture.children(titles);
         for (index, name) in self.columns.iter().enumerate() {
-            let x = left + index as f64 * CELL.0 + CELL.0 / 2.0;
+            let x = left + index as f64 * size.0 + size.0 / 2.0;
             let name = text(x, 32.0, &short(name, 11)).with("text-anchor", "middle");
             picture = picture.child(name);
         }
-        for (row, (name, cells)) in self.rows.iter().enumerate() {
-            let y = top + row as f64 * CELL.1;
-            picture = picture.children(names(name, y + 17.0));
-            for (column, cell) in cells.iter().enumerate() {
-                let x = left + column as f64 * CELL.0;
-                if let Some(cell) = cell {
-                    picture = picture.child(cell.draw(x, y));
-                }
+        for (index, row) in self.rows.iter().enumerate() {
+            let y = top + index as f64 * size.1;
+            let names = names(&row.names, y + size.1 / 2.0 + 4.0);
+            picture = match &row.link {
+                Some(to) => picture.child(element("a").with("href", to).children(names)),
+                None => picture.children(names),
+            };
+            for (column, cell) in row.cells.iter().enumerate() {
+                let x = left + column as f64 * size.0;
+                picture = picture.children(cell.as_ref().map(|cell| cell.draw(x, y, size)));
             }
         }
         picture
     }
-}
 
-impl Heat {
+    /// As wide as the longest winner's name, and higher by its line.
+    fn cell_size(&self) -> (f64, f64) {
+        let cells = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
+        let letters = cells.map(|cell| cell.winner.chars().count()).max().unwrap_or(0);
+        match letters.min(NAME_LETTERS) {
+            0 => CELL,
+            letters => {
+                let width = letters as f64 * SMALL_LETTER + EDGE + 4.0;
+                (width.max(CELL.0), CELL.1 + WINNER)
+            }
+        }
+    }
+
     fn name_width(&self, key: usize) -> usize {
-        let names = self.rows.iter().map(|(names, _)| names).chain([&self.row_names]);
+        let names = self.rows.iter().map(|row| &row.names).chain([&self.row_names]);
         let letters = names.filter_map(|names| Some(names.get(key)?.chars().count()));
         letters.max().unwrap_or(0).min(NAME_LETTERS)
     }
 }
 
 impl Cell {
-    fn draw(&self, x: f64, y: f64) -> Element {
-        let (width, height) = (CELL.0 - 2.0, CELL.1 - 2.0);
-        let strength = (self.ratio.ln().abs() / DARKEST.ln()).clamp(0.0, 1.0) * 0.5 + 0.08;
+    fn draw(&self, x: f64, y: f64, size: (f64, f64)) -> Element {
+        let (width, height) = (size.0 - 2.0, size.1 - 2.0);
         let (shade, edge) = match self.call {
             Call::Up => ("up", Some(Pattern::Striped)),
             Call::Down => ("down", Some(Pattern::Full)),
             Call::Even | Call::Open => ("even", None),
         };
+        let strength = match self.call {
+            Call::Open => 0.0,
+            _ => (self.ratio.ln().abs() / DARKEST.ln()).clamp(0.0, 1.0) * 0.5 + 0.08,
+        };
         let rect = element("rect")
             .class(format_args!("cell {shade}"))
             .with("x", format_args!("{x:.1}"))
             .with("y", format_args!("{y:.1}"))
-            .with("width", width)
-            .with("height", height)
+            .with("width", format_args!("{width:.1}"))
+            .with("height", format_args!("{height:.1}"))
             .with("fill-opacity", format_args!("{strength:.2}"));
-        let figure = format!("{} {}", self.call.sign(), times(self.ratio));
-        let figure = text(x + 4.0 + width / 2.0, y + 16.0, &figure).with("text-anchor", "middle");
+        let figure = match self.call {
+            Call::Open => self.call.sign().to_string(),
+            call => format!("{} {}", call.sign(), times(self.ratio)),
+        };
+        let middle =
+            |y, words: &str| text(x + (EDGE + width) / 2.0, y, words).with("text-anchor", "middle");
+        let first = if self.winner.is_empty() { y + size.1 / 2.0 + 3.0 } else { y + 16.0 };
+        let winner = (!self.winner.is_empty())
+            .then(|| middle(y + 30.0, &short(&self.winner, NAME_LETTERS)).class("small"));
         element("g")
             .child(element("title").text(&self.hint))
             .child(rect)
-            .children(edge.map(|edge| edge.rect(x, y, 8.0, height)))
-            .child(figure)
+            .children(edge.map(|edge| edge.rect(x, y, EDGE, height)))
+            .child(middle(first, &figure))
+            .children(winner)
     }
 }
 

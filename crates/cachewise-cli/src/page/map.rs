@@ -1,18 +1,20 @@
 //! The pictures of `map`: who wins the whole, by how much, and of which parts it is made.
 
 use super::bars::{Bar, Bars};
-use super::heat::{self, Call, Heat};
+use super::glance::{self, Known};
+use super::heat::{self, Call, Heat, Row};
 use super::markup::{Element, element};
 use super::picture::Pattern;
 use super::{
-    described, figure, grouped, label, shown, sorted_values, values, with_interval, without,
+    Group, Section, figure, grouped, label, policy, shown, sorted_values, values, with_interval,
+    without,
 };
 use crate::commands::map;
 use crate::commands::map::words::{Verdict, verdicts};
 use crate::record;
 use crate::results::cells::measured;
 use crate::results::{Case, Kind, Results, name_of};
-use cachewise_measure::map::{Duel, Side, duel};
+use cachewise_measure::map::{Cell, Duel, Side, duel};
 
 pub(super) const METHOD: &[&str] = &[
     "A step is: the bystander walks its working set, the operation, other traffic, the use of the \
@@ -24,8 +26,12 @@ pub(super) const METHOD: &[&str] = &[
      turns in freshly shuffled order.",
     "The figure is the median of the whole; its interval covers 95 % of a bootstrap over batches and \
      the samples within each. In each cell the best non-temporal variant and the best of all others, \
-     libc among them, are picked on one half of the samples and compared on the other. A difference \
-     is called one if the interval is clear of 1 and the ratio is off by at least 2 %.",
+     libc among them, are picked on one half of the samples and compared on the other: by the \
+     difference of their whole steps, round by round. It is told against what the operation costs in \
+     all, which is the whole less what bystander, traffic and use cost by themselves; as a share of \
+     the whole any difference would vanish beside a large bystander.",
+    "It is called a difference if the interval is clear of 1 and the ratio is off by at least 2 %. \
+     Where it is none, and yet the interval reaches beyond 10 %, the cell is too noisy to tell.",
 ];
 
 /// The same seed, the same interval.
@@ -43,51 +49,94 @@ const COLUMNS: [&[&str]; 6] = [
 /// A heat map of its own for each of these, unless its rows would be one.
 const PAGES: [&str; 5] = ["operation", "size_bytes", "source", "threads", "page"];
 
-pub(super) fn pictures(results: &Results) -> Vec<(&'static str, &'static str, Vec<Element>)> {
-    let cells = cells(results);
-    let axes = Axes::of(results);
-    let mut maps = vec![element("p").text(
-        "How many times faster the whole step is with the best non-temporal variant than with the \
-         best of all others: ▲ non-temporal wins (striped edge), ▼ temporal wins (full edge), = no \
-         difference, ? too little is known. Point at a cell for the variants and the interval.",
-    )];
-    let mut bars = vec![
+pub(super) const RATIO: &str = "\
+    How many times more the operation costs in all (its own time and what it adds to the use, the \
+    traffic and the bystander) with the best of all other variants than with the best non-temporal \
+    one: ▲ above 1, non-temporal wins (striped edge); ▼ below 1, temporal wins (full edge); = no \
+    difference; ? too noisy to tell or too few samples. Below it, who wins.";
+
+/// Which fields part the page's groups.
+pub(super) fn groups(results: &Results) -> Vec<&'static str> {
+    Axes::of(results).pages
+}
+
+/// What stands before the groups.
+pub(super) fn legend() -> Vec<Element> {
+    vec![
         element("p").text(
-            "The parts of a step, as far as the operation has to do with them: a bystander's own \
-             walks are left out, and of the traffic between operation and use what it takes with the \
-             quickest contender. Beside each bar the median of the whole. What is below zero is not \
-             drawn; the numbers have it.",
+            "Of each, who wins in all its cells, then the parts of a step, as far as the operation \
+             has to do with them: a bystander's own walks are left out, and so is what the traffic \
+             between operation and use takes without the operation (in results that do not have \
+             that, with the quickest contender). Beside each bar the median of the whole. What is \
+             below zero is not drawn; the numbers have it.",
         ),
         keys(),
-    ];
-    let firsts: Vec<&Case> = cells.iter().filter_map(|cell| cell.first().copied()).collect();
-    for page in grouped(&firsts, &axes.pages) {
-        let Some(first) = page.first() else { continue };
-        let described = described(first, &axes.pages);
-        let here: Vec<&Vec<&Case>> = cells
-            .iter()
-            .filter(|cell| cell.first().is_some_and(|c| agree(c, first, &axes.pages)))
-            .collect();
-        maps.push(figure(&described, axes.heat(&described, &here).draw()));
-        bars.push(element("h3").text(&described));
-        let pictures = here.iter().filter_map(|cell| axes.parts(&described, cell));
-        bars.push(element("div").class("pictures").children(pictures));
-    }
-    vec![
-        ("break-even", "Break-even", break_even(results)),
-        ("whole", "Who wins the whole", maps),
-        ("parts", "Of which parts it is made", bars),
     ]
 }
 
-/// The rows of a cell: its contenders.
-fn cells(results: &Results) -> Vec<Vec<&Case>> {
-    let cases: Vec<&Case> = results.cases.iter().filter(|case| case.is_ok()).collect();
-    grouped(&cases, &without(&Kind::Map.identity(), &["variant"]))
+/// A cell with its contenders.
+struct Met<'a> {
+    cases: Vec<&'a Case>,
+    /// If it can be read as one.
+    cell: Option<Cell>,
+    contest: heat::Cell,
 }
 
-fn agree(one: &Case, other: &Case, keys: &[&str]) -> bool {
-    keys.iter().all(|key| one.get(key) == other.get(key))
+impl<'a> Met<'a> {
+    fn new(cases: Vec<&'a Case>) -> Self {
+        let measured = measured(cases.iter().copied()).map(|mut cells| cells.pop());
+        let contest = match &measured {
+            Ok(measured) => contest(measured.as_ref().and_then(|cell| duel(cell, SEED))),
+            Err(error) => open(error.clone()),
+        };
+        let cell = measured.ok().flatten().map(|measured| measured.cell);
+        Self { cases, cell, contest }
+    }
+
+    fn first(&self) -> &'a Case {
+        self.cases[0]
+    }
+}
+
+pub(super) struct Map<'a> {
+    axes: Axes,
+    /// By the page's groups.
+    met: Vec<Vec<Met<'a>>>,
+}
+
+impl<'a> Map<'a> {
+    pub(super) fn new(results: &Results, groups: &[Group<'a>]) -> Self {
+        let met = |group: &Group<'a>| {
+            let ok: Vec<&Case> = group.cases.iter().copied().filter(|case| case.is_ok()).collect();
+            let cells = grouped(&ok, &without(&Kind::Map.identity(), &["variant"]));
+            cells.into_iter().map(Met::new).collect()
+        };
+        Self { axes: Axes::of(results), met: groups.iter().map(met).collect() }
+    }
+
+    pub(super) fn sections(&self, results: &Results) -> Vec<Section> {
+        let mut sections: Vec<Section> = policy::section(results).into_iter().collect();
+        let met = self.met.iter().enumerate();
+        let met = met.flat_map(|(group, met)| met.iter().map(move |met| (group, met)));
+        let known = met.filter_map(|(group, met)| {
+            Some(Known { group, cell: met.cell?, contest: &met.contest })
+        });
+        sections.extend(glance::section(&known.collect::<Vec<_>>()));
+        sections.push(Section::new("break-even", "Break-even", break_even(results)));
+        sections
+    }
+
+    /// Of the group with this index.
+    pub(super) fn pictures(&self, group: usize, title: &str) -> Vec<Element> {
+        let Some(met) = self.met.get(group).filter(|met| !met.is_empty()) else {
+            return vec![element("p").text("None of its cases has a figure.")];
+        };
+        let parts = met.iter().map(|met| self.axes.parts(title, met));
+        vec![
+            figure("Who wins", self.axes.heat(title, met).draw()),
+            element("div").class("pictures").children(parts),
+        ]
+    }
 }
 
 /// What varies, and where it goes.
@@ -114,31 +163,26 @@ impl Axes {
         Self { pages, rows, columns }
     }
 
-    fn heat(&self, title: &str, cells: &[&Vec<&Case>]) -> Heat {
-        let firsts: Vec<&Case> = cells.iter().filter_map(|cell| cell.first().copied()).collect();
+    fn heat(&self, title: &str, cells: &[Met]) -> Heat {
+        let firsts: Vec<&Case> = cells.iter().map(Met::first).collect();
         let columns = sorted_values(&firsts, &self.columns);
         let mut rows = sorted_values(&firsts, &self.rows);
         let all = rows.clone();
         rows.retain(|row| !all.iter().any(|other| other != row && fits(row, other)));
+        let places: Vec<_> =
+            firsts.iter().map(|c| (values(c, &self.rows), values(c, &self.columns))).collect();
         let cell = |row: &Vec<_>, column: &Vec<_>| {
-            let found = cells.iter().find(|cell| {
-                let is_it = |c: &&Case| {
-                    fits(&values(c, &self.rows), row) && values(c, &self.columns) == *column
-                };
-                cell.first().is_some_and(is_it)
-            })?;
-            Some(contest(found))
+            let here = places.iter().position(|(r, c)| fits(r, row) && c == column)?;
+            Some(cells[here].contest.clone())
         };
-        let row = |row: Vec<_>| {
-            let cells = columns.iter().map(|column| cell(&row, column)).collect();
-            (shown(&self.rows, &row), cells)
+        let row = |row: Vec<_>| Row {
+            names: shown(&self.rows, &row),
+            link: None,
+            cells: columns.iter().map(|column| cell(&row, column)).collect(),
         };
         Heat {
             title: format!("Non-temporal against temporal: {title}"),
-            description: "Each cell holds how many times faster the whole step is with the best \
-                          non-temporal variant than with the best of all others, and a sign: up \
-                          where non-temporal wins, down where temporal wins, equal for no difference."
-                .into(),
+            description: RATIO.into(),
             row_names: self.rows.iter().map(|key| name_of(key)).collect(),
             column_name: self.columns.iter().map(|key| name_of(key)).collect::<Vec<_>>().join(", "),
             columns: columns.iter().map(|column| or_all(label(&self.columns, column))).collect(),
@@ -146,17 +190,17 @@ impl Axes {
         }
     }
 
-    fn parts(&self, title: &str, cell: &[&Case]) -> Option<Element> {
+    fn parts(&self, title: &str, met: &Met) -> Element {
         let keys: Vec<&str> = self.rows.iter().chain(&self.columns).copied().collect();
-        let caption = or_all(cell.first()?.described(&keys));
-        let mut cases = cell.to_vec();
+        let caption = or_all(met.first().described(&keys));
+        let mut cases = met.cases.clone();
         let whole = |case: &Case| case.number(Kind::Map.time().median).unwrap_or(f64::INFINITY);
         cases.sort_by(|a, b| whole(a).total_cmp(&whole(b)));
-        // All wait for the traffic; what it takes beyond the least is their doing.
+        // All wait for the traffic; what it takes beyond that is the operation's doing.
         let delays = cases.iter().filter_map(|case| case.number(DELAY));
         let least = delays.fold(f64::INFINITY, f64::min);
         let part = |case: &Case, key| match case.number(key) {
-            Some(ns) if key == DELAY => ns - least,
+            Some(ns) if key == DELAY => ns - case.number("delay_baseline_ns").unwrap_or(least),
             ns => ns.unwrap_or(0.0),
         };
         let bar = |case: &&Case| Bar {
@@ -174,7 +218,7 @@ impl Axes {
             bars: cases.iter().map(bar).collect(),
             reference: None,
         };
-        Some(figure(&caption, bars.draw()))
+        figure(&caption, bars.draw())
     }
 }
 
@@ -212,28 +256,28 @@ fn or_all(label: String) -> String {
     if label.is_empty() { "all".into() } else { label }
 }
 
-/// The two sides of a cell, from the samples in the file.
-fn contest(cases: &[&Case]) -> heat::Cell {
-    let open = |hint: String| heat::Cell { ratio: 1.0, call: Call::Open, hint };
-    let cells = match measured(cases.iter().copied()) {
-        Ok(cells) => cells,
-        Err(error) => return open(error),
+fn open(hint: String) -> heat::Cell {
+    heat::Cell { ratio: 1.0, call: Call::Open, winner: String::new(), hint }
+}
+
+/// The two sides of a cell.
+fn contest(duel: Option<Duel>) -> heat::Cell {
+    let Some(duel) = duel else {
+        return open("one of the two sides is missing, or has too few samples of a part".into());
     };
-    let Some(duel) = cells.first().and_then(|cell| duel(cell, SEED)) else {
-        return open("one of the two sides is missing, or has too few samples".into());
-    };
-    let call = match duel.side() {
-        Side::NonTemporal => Call::Up,
-        Side::Temporal => Call::Down,
-        Side::Neither => Call::Even,
-        Side::Unclear => Call::Open,
+    let (call, winner) = match duel.side() {
+        Side::NonTemporal => (Call::Up, duel.nontemporal.clone()),
+        Side::Temporal => (Call::Down, duel.temporal.clone()),
+        Side::Neither => (Call::Even, String::new()),
+        Side::Unclear => (Call::Open, String::new()),
     };
     let Duel { nontemporal, temporal, ratio } = duel;
     let hint = format!(
-        "{nontemporal} against {temporal}: {:.2} ({:.2} to {:.2}) times as fast",
+        "with {temporal} the operation costs {:.2} ({:.2} to {:.2}) times as much in all as with \
+         {nontemporal}",
         ratio.median, ratio.low, ratio.high
     );
-    heat::Cell { ratio: ratio.median, call, hint }
+    heat::Cell { ratio: ratio.median, call, winner, hint }
 }
 
 /// The verdicts, from the samples in the file: JSON lines hold no others.
@@ -253,8 +297,8 @@ fn break_even(results: &Results) -> Vec<Element> {
     };
     vec![
         element("p").text(
-            "Up to which share of the result that is used afterwards the best non-temporal variant \
-             wins the whole step, operation, use and bystander together.",
+            "Up to which share of the result that is used afterwards the operation costs less with \
+             the best non-temporal variant, use and bystander included.",
         ),
         element("ul").children(verdicts.iter().map(said)),
     ]

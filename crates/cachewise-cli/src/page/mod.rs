@@ -5,10 +5,12 @@
 
 mod bars;
 mod bench;
+mod glance;
 mod heat;
 mod map;
 mod markup;
 mod picture;
+mod policy;
 mod table;
 
 use crate::results::{Case, Kind, Results, name_of, value};
@@ -29,11 +31,7 @@ pub(crate) fn html(results: &Results) -> String {
         )
         .child(element("title").text(&title));
     let sections = sections(results);
-    let link = |section: &Section| {
-        element("li")
-            .child(element("a").with("href", format!("#{}", section.id)).text(section.title))
-    };
-    let nav = element("nav").child(element("ul").children(sections.iter().map(link)));
+    let nav = element("nav").child(element("ul").children(sections.iter().map(Section::link)));
     let body = element("body")
         .child(picture::patterns())
         .child(element("header").child(element("h1").text(&title)).child(nav))
@@ -51,7 +49,7 @@ fn title(results: &Results) -> String {
     operations.dedup();
     format!(
         "cachewise {} {} on {}",
-        results.kind.command(),
+        results.command,
         operations.join(" and "),
         brand.unwrap_or("an unnamed machine")
     )
@@ -61,33 +59,115 @@ struct Section {
     id: &'static str,
     title: &'static str,
     content: Vec<Element>,
+    /// Folded away, but for the first: a page of thousands of cases is to be seen at a glance.
+    parts: Vec<(String, Vec<Element>)>,
 }
 
 impl Section {
+    fn new(id: &'static str, title: &'static str, content: Vec<Element>) -> Self {
+        Self { id, title, content, parts: Vec::new() }
+    }
+
+    fn link(&self) -> Element {
+        let link = |to: String, title: &str| element("a").with("href", to).text(title);
+        let parts = self.parts.iter().enumerate();
+        let parts: Vec<Element> = parts
+            .map(|(index, (title, _))| {
+                element("li").child(link(format!("#{}", place(self.id, index)), title))
+            })
+            .collect();
+        let parts = (parts.len() > 1).then(|| element("ul").children(parts));
+        element("li").child(link(format!("#{}", self.id), self.title)).children(parts)
+    }
+
     fn draw(self) -> Element {
-        let heading = element("h2").text(self.title);
-        element("section").with("id", self.id).child(heading).children(self.content)
+        let part = |(index, (title, content)): (usize, (String, Vec<Element>))| {
+            // A link to what is inside unfolds it.
+            let id = place(self.id, index);
+            let inside = element("div").class("part").with("id", id).children(content);
+            let details = folded(element("h3").text(title), [inside]);
+            if index == 0 { details.with("open", "open") } else { details }
+        };
+        element("section")
+            .with("id", self.id)
+            .child(element("h2").text(self.title))
+            .children(self.content)
+            .children(self.parts.into_iter().enumerate().map(part))
     }
 }
 
+/// The id of a part of a section.
+fn place(section: &str, part: usize) -> String {
+    format!("{section}-{part}")
+}
+
+fn folded(title: Element, content: impl IntoIterator<Item = Element>) -> Element {
+    element("details").child(element("summary").child(title)).children(content)
+}
+
+/// Cases that stand together: of each, pictures, numbers and samples.
+struct Group<'a> {
+    title: String,
+    cases: Vec<&'a Case>,
+}
+
+const SCENARIOS: &str = "scenarios";
+
 fn sections(results: &Results) -> Vec<Section> {
-    let section = |id, title, content| Section { id, title, content };
-    let pictures = match results.kind {
-        Kind::Bench => bench::pictures(results),
-        Kind::Map => map::pictures(results),
+    let keys = match results.kind {
+        Kind::Bench => bench::groups(results),
+        Kind::Map => map::groups(results),
     };
-    let mut sections: Vec<Section> =
-        pictures.into_iter().map(|(id, title, content)| section(id, title, content)).collect();
-    sections.push(section("machine", "The machine", vec![facts(&results.machine)]));
-    let method = match results.kind {
-        Kind::Bench => bench::METHOD,
-        Kind::Map => map::METHOD,
+    let cases: Vec<&Case> = results.cases.iter().collect();
+    let mut groups: Vec<Group> = grouped(&cases, &keys)
+        .into_iter()
+        .filter_map(|cases| Some(Group { title: described(cases.first()?, &keys), cases }))
+        .collect();
+    groups.sort_by_key(|group| group.cases.first().map(|case| case.text("operation")));
+
+    let varying = Results::varying(results.kind, &[results]);
+    let part = |group: &Group, pictures: Vec<Element>| {
+        let title = |text: &str| element("span").text(text);
+        let numbers = folded(title("The numbers"), table::numbers(&group.cases));
+        let samples = table::samples(&group.cases, results.kind, &without(&varying, &keys));
+        let samples = folded(title("The samples"), samples);
+        (group.title.clone(), pictures.into_iter().chain([numbers, samples]).collect())
     };
-    sections.push(section("method", "The method", paragraphs(method)));
-    sections.push(section("doubts", "Doubts", doubts(results)));
-    sections.push(section("numbers", "The numbers", table::numbers(results)));
-    sections.push(section("samples", "The samples", table::samples(results)));
+    let (mut sections, legend, parts, method) = match results.kind {
+        Kind::Bench => {
+            let parts = groups.iter().map(|group| part(group, bench::pictures(group))).collect();
+            (bench::sections(&groups), bench::legend(), parts, bench::METHOD)
+        }
+        Kind::Map => {
+            let map = map::Map::new(results, &groups);
+            let parts = groups
+                .iter()
+                .enumerate()
+                .map(|(i, g)| part(g, map.pictures(i, &g.title)))
+                .collect();
+            (map.sections(results), map::legend(), parts, map::METHOD)
+        }
+    };
+    sections.push(Section { parts, ..Section::new(SCENARIOS, "Scenario by scenario", legend) });
+    sections.push(Section::new("machine", "The machine", machine(results)));
+    sections.push(Section::new("method", "The method", paragraphs(method)));
+    sections.push(Section::new("doubts", "Doubts", doubts(results)));
+    let title = |key: &str| element("span").text(key);
+    let others = results.others.iter();
+    let others = others.map(|(key, other)| folded(title(key), table::other(other)));
+    let others: Vec<Element> = others.collect();
+    if !others.is_empty() {
+        sections.push(Section::new("others", "What else is in the file", others));
+    }
     sections
+}
+
+fn machine(results: &Results) -> Vec<Element> {
+    let mut content = vec![facts(&results.machine)];
+    if !results.run.is_empty() {
+        content.extend([element("h3").text("The run"), facts(&results.run)]);
+    }
+    content
 }
 
 fn paragraphs(texts: &[&str]) -> Vec<Element> {
@@ -175,6 +255,16 @@ fn doubts(results: &Results) -> Vec<Element> {
              the whole.",
             ok.len(),
             WIDE * 100.0
+        ));
+    }
+    let no_baseline = |case: &&&Case| {
+        case.number("delay_bytes") > Some(0.0) && case.get("delay_baseline_ns").is_null()
+    };
+    let no_baseline = ok.iter().filter(no_baseline).count();
+    if no_baseline > 0 {
+        doubts.push(format!(
+            "For {no_baseline} figures the file does not say what the traffic takes without the \
+             operation, as those of earlier versions don't: who wins there is not known."
         ));
     }
     let level = |case: &&&Case| {

@@ -5,6 +5,8 @@ use std::fmt::Display;
 
 /// The width of a letter: the font is monospaced, so that widths are known here.
 pub(super) const LETTER: f64 = 7.3;
+/// The same of the small letters.
+pub(super) const SMALL_LETTER: f64 = 6.1;
 
 /// A picture that scales, with the words for those who do not see it.
 pub(super) fn svg(width: f64, height: f64, title: &str, description: &str) -> Element {

@@ -2,52 +2,66 @@
 
 use super::markup::{Element, element};
 use super::without;
-use crate::results::{Case, Fields, Results, samples as read_samples};
+use crate::results::{Case, Fields, Kind, samples as read_samples};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-/// All figures of all cases, then whatever else the file holds.
-pub(super) fn numbers(results: &Results) -> Vec<Element> {
-    let rows: Vec<&Fields> = results.cases.iter().map(|case| &case.fields).collect();
-    let mut content = list(results.kind.list(), &rows);
-    for (key, other) in &results.others {
-        let rows: Vec<&Fields> = match other {
-            Value::Object(fields) => vec![fields],
-            Value::Array(items) => items.iter().filter_map(Value::as_object).collect(),
-            _ => vec![],
-        };
-        content.extend(list(key, &rows));
-    }
-    content
+/// All figures of these cases.
+pub(super) fn numbers(cases: &[&Case]) -> Vec<Element> {
+    list(&cases.iter().map(|case| &case.fields).collect::<Vec<_>>())
 }
 
-fn list(heading: &str, rows: &[&Fields]) -> Vec<Element> {
-    let mut keys: Vec<&String> = Vec::new();
-    let mut seen = BTreeMap::new();
-    for key in rows.iter().flat_map(|row| row.keys()) {
-        if seen.insert(key, ()).is_none() {
-            keys.push(key);
-        }
+/// An object, or a list of them.
+pub(super) fn other(found: &Value) -> Vec<Element> {
+    match found {
+        Value::Object(fields) => list(&[fields]),
+        Value::Array(items) => list(&items.iter().filter_map(Value::as_object).collect::<Vec<_>>()),
+        _ => vec![],
     }
-    let get = |row: &Fields, key: &str| row.get(key).cloned().unwrap_or(Value::Null);
-    let is_sample = |key: &str| rows.iter().any(|row| is_samples(&get(row, key)));
-    keys.retain(|key| !is_sample(key) && rows.iter().any(|row| !get(row, key).is_null()));
-    // What is the same in all rows is said once.
-    let constant = |key: &str| {
-        rows.len() > 1 && rows.windows(2).all(|pair| get(pair[0], key) == get(pair[1], key))
+}
+
+/// A field of these rows, in the order in which they come.
+struct Column<'a> {
+    key: &'a str,
+    /// The same in all rows: said once.
+    is_constant: bool,
+    is_number: bool,
+}
+
+fn columns<'a>(rows: &[&'a Fields]) -> Vec<Column<'a>> {
+    let mut keys: Vec<&String> = Vec::new();
+    let mut seen = BTreeSet::new();
+    keys.extend(rows.iter().flat_map(|row| row.keys()).filter(|key| seen.insert(*key)));
+    let column = |key: &'a String| {
+        let values = || rows.iter().map(|row| row.get(key).unwrap_or(&Value::Null));
+        let is_shown = !values().any(is_samples) && values().any(|value| !value.is_null());
+        is_shown.then(|| Column {
+            key,
+            is_constant: rows.len() > 1 && values().zip(values().skip(1)).all(|(a, b)| a == b),
+            is_number: values().any(Value::is_number),
+        })
     };
-    let (once, columns): (Vec<&String>, Vec<&String>) = keys.into_iter().partition(|k| constant(k));
-    let mut content = vec![element("h3").text(heading)];
-    if let Some(first) = rows.first().filter(|_| !once.is_empty()) {
-        let same = once.iter().map(|key| format!("{key} {}", raw(&get(first, key))));
+    keys.into_iter().filter_map(column).collect()
+}
+
+fn list(rows: &[&Fields]) -> Vec<Element> {
+    let Some(first) = rows.first() else { return vec![] };
+    let (once, columns): (Vec<_>, Vec<_>) = columns(rows).into_iter().partition(|c| c.is_constant);
+    let get = |row: &Fields, column: &Column| row.get(column.key).map_or(String::new(), raw);
+    let mut content = Vec::new();
+    if !once.is_empty() {
+        let same = once.iter().map(|column| format!("{} {}", column.key, get(first, column)));
         let same = same.collect::<Vec<_>>().join(", ");
         content.push(element("p").text(format_args!("The same in all rows: {same}.")));
     }
-    let number = |key: &str| rows.iter().any(|row| get(row, key).is_number());
-    let class = |cell: Element, key: &str| if number(key) { cell.class("number") } else { cell };
-    let head = columns.iter().map(|key| class(breakable(key).with("scope", "col"), key));
+    let class = |cell: Element, column: &Column| match column.is_number {
+        true => cell.class("number"),
+        false => cell,
+    };
+    let head =
+        columns.iter().map(|column| class(breakable(column.key).with("scope", "col"), column));
     let row = |row: &&Fields| {
-        let cell = |key: &&String| class(element("td"), key).text(raw(&get(row, key)));
+        let cell = |column: &Column| class(element("td"), column).text(get(row, column));
         element("tr").children(columns.iter().map(cell))
     };
     let table = element("table")
@@ -84,15 +98,13 @@ fn is_samples(value: &Value) -> bool {
         && read_samples(value).is_some()
 }
 
-/// The raw samples of each case, folded away on the screen.
-pub(super) fn samples(results: &Results) -> Vec<Element> {
-    let varying = Results::varying(results.kind, &[results]);
-    let varying = if varying.is_empty() { vec!["variant"] } else { varying };
-    let last = without(&varying, &["variant"]);
+/// The raw samples of each of these cases, called by the fields that tell them apart.
+pub(super) fn samples(cases: &[&Case], kind: Kind, names: &[&'static str]) -> Vec<Element> {
+    let last = without(names, &["variant"]);
     let name = |case: &Case| format!("{}: {}", case.text("variant"), case.described(&last));
-    let key = results.kind.time().samples;
-    let sampled = results.cases.iter().filter(|case| is_samples(case.get(key)));
-    let row = |case: &Case| {
+    let key = kind.time().samples;
+    let sampled = cases.iter().filter(|case| is_samples(case.get(key)));
+    let row = |case: &&Case| {
         element("tr")
             .child(element("td").text(name(case)))
             .child(element("td").class("samples").text(batches(case.get(key))))
@@ -101,17 +113,21 @@ pub(super) fn samples(results: &Results) -> Vec<Element> {
     if rows.is_empty() {
         return vec![element("p").text("The file holds none.")];
     }
-    let head = ["case", "samples"].map(|title| element("th").with("scope", "col").text(title));
-    let table = element("table")
-        .child(element("thead").child(element("tr").children(head)))
-        .child(element("tbody").children(rows));
     let text = format!(
         "Of {}, in the order in which they were taken; a bar parts batches, each in memory mapped \
          anew. Those of the parts, if there are any, are in the file.",
-        results.kind.time().median
+        kind.time().median
     );
-    let summary = element("summary").text("All samples, case by case");
-    vec![element("p").text(text), element("details").child(summary).child(scrolling(table))]
+    vec![element("p").text(text), table(&["case", "samples"], rows)]
+}
+
+/// A table that scrolls by itself.
+pub(super) fn table(titles: &[&str], rows: Vec<Element>) -> Element {
+    let head = titles.iter().map(|title| element("th").with("scope", "col").text(title));
+    let table = element("table")
+        .child(element("thead").child(element("tr").children(head)))
+        .child(element("tbody").children(rows));
+    scrolling(table)
 }
 
 fn batches(value: &Value) -> String {

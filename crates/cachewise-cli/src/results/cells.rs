@@ -6,7 +6,7 @@ use cachewise::variant::Operation;
 use cachewise_measure::map::{
     Cell, Measured, Misses, Outcome, Share, Status, Times, UseKind, Victim,
 };
-use cachewise_measure::{Page, Temperature};
+use cachewise_measure::{Page, Samples, Temperature};
 use serde_json::Value;
 use std::str::FromStr;
 
@@ -52,10 +52,14 @@ fn outcome(case: &Case) -> Result<(Cell, Outcome), String> {
             retouch: whole(case, "retouch")?,
         },
     };
+    let operation = operation(case)?;
     let cell = Cell {
-        operation: operation(case)?,
+        operation,
         size_bytes: whole(case, "size_bytes")?,
-        source: word::<Temperature>(case, "source")?,
+        source: match operation {
+            Operation::Copy => word(case, "source")?,
+            Operation::Clear => Temperature::Cold,
+        },
         page: word::<Page>(case, "page")?,
         threads: whole(case, "threads")?,
         used,
@@ -66,7 +70,13 @@ fn outcome(case: &Case) -> Result<(Cell, Outcome), String> {
     let status: Status = word(case, "status")?;
     let because = case.get("because").as_str().map(str::to_owned);
     let variant = case.text("variant").to_owned();
-    Ok((cell, Outcome { variant, status, because, times: times(case)? }))
+    let mut times = times(case)?;
+    // Earlier versions did not write it down. Nothing takes no time.
+    if cell.delay_bytes == 0 && times.delay_baseline.count() == 0 {
+        let none = times.whole.batches().iter().map(|batch| vec![0.0; batch.len()]);
+        times.delay_baseline = Samples::new(none.collect());
+    }
+    Ok((cell, Outcome { variant, status, because, times }))
 }
 
 fn operation(case: &Case) -> Result<Operation, String> {

@@ -5,7 +5,8 @@
 //! themselves declare is used, not repeated: which columns identify a case
 //! ([`identifying`](crate::record::Column)). Rows of a map become its [`cells`] again where more
 //! than names and values is needed. What is read is somebody else's file: everything that is used is
-//! checked, and the message says where and what to do.
+//! checked, and the message says where and what to do. A case whose times are none becomes one with
+//! an error; the others stay of use.
 
 pub(crate) mod cells;
 
@@ -23,8 +24,9 @@ use std::path::{Path, PathBuf};
 pub(crate) type Fields = serde_json::Map<String, Value>;
 
 /// Which command made a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
+    #[default]
     Bench,
     Map,
 }
@@ -44,13 +46,6 @@ impl Kind {
             "bench" => Some(Self::Bench),
             "map" | "tune" => Some(Self::Map),
             _ => None,
-        }
-    }
-
-    pub(crate) fn command(self) -> &'static str {
-        match self {
-            Self::Bench => "bench",
-            Self::Map => "map",
         }
     }
 
@@ -94,11 +89,15 @@ fn identifying<R>(columns: &[Column<R>]) -> Vec<&'static str> {
 }
 
 /// A result file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Results {
     pub(crate) path: PathBuf,
     pub(crate) kind: Kind,
+    /// By which it was made: `tune` measures cells of a map, too.
+    pub(crate) command: String,
     pub(crate) machine: Fields,
+    /// By which version, when, with which arguments, beside which libc; empty if it doesn't say.
+    pub(crate) run: Fields,
     pub(crate) cases: Vec<Case>,
     /// What else stands beside the cases, such as limits.
     pub(crate) others: Fields,
@@ -110,7 +109,7 @@ pub(crate) struct Case {
     pub(crate) fields: Fields,
 }
 
-const HEAD: [&str; 3] = ["schema_version", "command", "machine"];
+const HEAD: [&str; 2] = ["schema_version", "command"];
 const MAKE_ONE: &str = "bench and map make one, as in: cachewise map copy --format json > FILE";
 
 impl Results {
@@ -130,10 +129,8 @@ impl Results {
                 _ => error.to_string(),
             })
         })?;
-        parse(&text).map_err(fail).map(|(kind, machine, cases, others)| {
-            let path = path.to_owned();
-            Self { path, kind, machine, cases, others }
-        })
+        let results = parse(&text).map_err(fail)?;
+        Ok(Self { path: path.to_owned(), ..results })
     }
 
     /// Which of the identifying fields are not the same in all cases of these results that have
@@ -148,9 +145,7 @@ impl Results {
     }
 }
 
-type Parsed = (Kind, Fields, Vec<Case>, Fields);
-
-fn parse(text: &str) -> Result<Parsed, String> {
+fn parse(text: &str) -> Result<Results, String> {
     if text.trim().is_empty() {
         return Err(format!("is empty; {MAKE_ONE}"));
     }
@@ -159,20 +154,19 @@ fn parse(text: &str) -> Result<Parsed, String> {
         Ok(_) => return Err(format!("is JSON, but no result of cachewise; {MAKE_ONE}")),
         Err(whole_error) => lines(text, &whole_error)?,
     };
-    let (kind, _, cases, _) = &mut parsed;
-    let (kind, cases) = (*kind, cases);
-    if cases.is_empty() {
+    let kind = parsed.kind;
+    if parsed.cases.is_empty() {
         return Err(format!("has no {}; measure again", kind.list()));
     }
-    for (index, case) in cases.iter_mut().enumerate() {
+    for (index, case) in parsed.cases.iter_mut().enumerate() {
         case.forget_what_means_nothing();
         case.check(kind).map_err(|error| format!("{} {index}: {error}", kind.list()))?;
     }
     Ok(parsed)
 }
 
-fn lines(text: &str, whole_error: &dyn Display) -> Result<Parsed, String> {
-    let mut all: Option<Parsed> = None;
+fn lines(text: &str, whole_error: &dyn Display) -> Result<Results, String> {
+    let mut all: Option<Results> = None;
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let Ok(value) = serde_json::from_str(line) else {
             return Err(match all {
@@ -189,16 +183,16 @@ fn lines(text: &str, whole_error: &dyn Display) -> Result<Parsed, String> {
         let next = one(line).map_err(|error| format!("line {}: {error}", index + 1))?;
         match &mut all {
             None => all = Some(next),
-            Some((kind, machine, cases, others)) => {
-                if (*kind, &*machine) != (next.0, &next.1) {
+            Some(all) => {
+                if (all.kind, &all.machine) != (next.kind, &next.machine) {
                     return Err(format!(
                         "line {} is of another command or another machine than the lines before; \
                          make a file of each",
                         index + 1
                     ));
                 }
-                cases.extend(next.2);
-                others.extend(next.3);
+                all.cases.extend(next.cases);
+                all.others.extend(next.others);
             }
         }
     }
@@ -206,7 +200,7 @@ fn lines(text: &str, whole_error: &dyn Display) -> Result<Parsed, String> {
 }
 
 /// A whole result, or a line: the head and the fields of one case.
-fn one(mut fields: Fields) -> Result<Parsed, String> {
+fn one(mut fields: Fields) -> Result<Results, String> {
     match fields.get("schema_version") {
         Some(Value::Number(version)) if version.as_u64() == Some(SCHEMA_VERSION) => {}
         Some(version) => {
@@ -217,17 +211,22 @@ fn one(mut fields: Fields) -> Result<Parsed, String> {
         }
         None => return Err(format!("is no result of cachewise: no schema_version; {MAKE_ONE}")),
     }
-    let command = fields.get("command").and_then(Value::as_str).unwrap_or_default();
-    let Some(kind) = Kind::of(command) else {
+    let command = fields.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let Some(kind) = Kind::of(&command) else {
         return Err(format!("is a result of \"{command}\", not of bench, map or tune; {MAKE_ONE}"));
     };
     let Some(Value::Object(machine)) = fields.remove("machine") else {
         return Err("does not say on which machine it was measured; measure again".into());
     };
+    let run = match fields.remove("run") {
+        Some(Value::Object(run)) => run,
+        _ => Fields::new(),
+    };
     HEAD.iter().for_each(|key| drop(fields.remove(*key)));
+    let results = Results { kind, command, machine, run, ..Results::default() };
     let rows = match fields.remove(kind.list()) {
         None if fields.contains_key("variant") => {
-            return Ok((kind, machine, vec![Case { fields }], Fields::new()));
+            return Ok(Results { cases: vec![Case { fields }], ..results });
         }
         None => vec![],
         Some(Value::Array(rows)) => rows,
@@ -238,7 +237,7 @@ fn one(mut fields: Fields) -> Result<Parsed, String> {
         _ => Err(format!("{} holds something that is no case; measure again", kind.list())),
     };
     let cases = rows.into_iter().map(case).collect::<Result<_, _>>()?;
-    Ok((kind, machine, cases, fields))
+    Ok(Results { cases, others: fields, ..results })
 }
 
 impl Case {
@@ -293,8 +292,11 @@ impl Case {
         Some(Timed { median_ns, interval_ns, samples })
     }
 
-    /// How nothing is used, and where nobody runs, is no part of a case.
+    /// How nothing is used, where nobody runs and what is cleared from is no part of a case.
     fn forget_what_means_nothing(&mut self) {
+        if self.text("operation") == "clear" {
+            self.fields.entry("source").and_modify(|value| *value = Value::Null);
+        }
         for (key, hangs_on_it) in [
             ("use_share", &["use_kind"][..]),
             ("victim_bytes", &["victim_walk", "victim_core", "retouch"][..]),
@@ -307,22 +309,29 @@ impl Case {
         }
     }
 
-    fn check(&self, kind: Kind) -> Result<(), String> {
+    fn check(&mut self, kind: Kind) -> Result<(), String> {
         for key in ["operation", "variant", "status"] {
             if self.get(key).as_str().is_none() {
                 return Err(format!("{key} is missing; measure again"));
             }
         }
-        let keys = kind.time();
+        if let (true, Err(because)) = (self.is_ok(), self.check_times(&kind.time())) {
+            self.fields.insert("status".into(), "error".into());
+            self.fields.insert("because".into(), because.into());
+        }
+        Ok(())
+    }
+
+    fn check_times(&self, keys: &TimeKeys) -> Result<(), String> {
+        let is_time = |ns: &f64| *ns > 0.0 && ns.is_finite();
         let positive = |key: &str| match self.get(key) {
             Value::Null => true,
-            value => value.as_f64().is_some_and(|ns| ns > 0.0 && ns.is_finite()),
+            value => value.as_f64().as_ref().is_some_and(is_time),
         };
         if let Some(key) = [keys.median, keys.low, keys.high].into_iter().find(|key| !positive(key))
         {
             return Err(format!("{key} is {}, which is no time; measure again", self.get(key)));
         }
-        let is_time = |ns: &f64| *ns > 0.0 && ns.is_finite();
         match samples(self.get(keys.samples)) {
             Some(samples) if samples.batches().iter().flatten().all(is_time) => Ok(()),
             _ => Err(format!("{} holds something else than times; measure again", keys.samples)),
@@ -385,7 +394,10 @@ mod tests {
         "median_ns": 2.0, "low_ns": 1.5, "high_ns": 2.5, "status": "ok""#;
 
     fn head(version: u64, command: &str) -> String {
-        format!(r#""schema_version": {version}, "command": "{command}", "machine": {{"cpus": 2}}"#)
+        format!(
+            r#""schema_version": {version}, "command": "{command}", "machine": {{"cpus": 2}},
+            "run": {{"libc": "glibc 2.36"}}"#
+        )
     }
 
     fn whole(version: u64, command: &str, list: &str, case: &str) -> String {
@@ -394,13 +406,13 @@ mod tests {
 
     #[test]
     fn a_whole_result_and_its_lines_are_the_same() {
-        let (kind, machine, cases, others) = parse(&whole(1, "bench", "cases", CASE)).unwrap();
-        assert_eq!((kind, cases.len(), others.len()), (Kind::Bench, 1, 1));
+        let all = parse(&whole(1, "bench", "cases", CASE)).unwrap();
+        assert_eq!((all.kind, all.cases.len(), all.others.len()), (Kind::Bench, 1, 1));
         let line = format!("{{{}, {CASE}}}", head(1, "bench")).replace('\n', "");
         let read = parse(&format!("{line}\n\n{line}\n")).unwrap();
-        assert_eq!(read.2, [cases[0].clone(), cases[0].clone()]);
-        assert_eq!(read.1, machine);
-        assert_eq!(parse(&line).unwrap().2, cases);
+        assert_eq!(read.cases, [all.cases[0].clone(), all.cases[0].clone()]);
+        assert_eq!((&read.machine, &read.run), (&all.machine, &all.run));
+        assert_eq!(parse(&line).unwrap().cases, all.cases);
     }
 
     #[test]
@@ -414,12 +426,6 @@ mod tests {
             (whole(1, "list", "slots", CASE), "result of \"list\", not of bench, map or tune"),
             (whole(1, "map", "cases", CASE), "has no cells"),
             (whole(1, "bench", "cases", ""), "cases 0: operation is missing"),
-            (whole(1, "bench", "cases", &CASE.replace("2.0", "-2.0")), "median_ns is -2.0"),
-            (whole(1, "bench", "cases", &CASE.replace("2.0", "\"2\"")), "which is no time"),
-            (
-                whole(1, "bench", "cases", &format!("{CASE}, \"samples_ns\": [[1, null]]")),
-                "samples_ns holds something else",
-            ),
             (whole(1, "bench", "cases", CASE)[..120].into(), "cut short"),
             (format!("{line}\n{}", &line[..50]), "line 2 is no JSON"),
             (format!("{line}\n{}", line.replace(": 2}", ": 3}")), "line 2 is of another command"),
@@ -431,8 +437,27 @@ mod tests {
     }
 
     #[test]
+    fn a_case_without_times_is_an_error_by_itself() {
+        let sampled = |samples: &str| format!("{CASE}, \"samples_ns\": {samples}");
+        for (case, says) in [
+            (CASE.replace("2.0", "-2.0"), "median_ns is -2.0, which is no time"),
+            (CASE.replace("2.0", "\"2\""), "which is no time"),
+            (sampled("[[1, null]]"), "samples_ns holds something else"),
+            (sampled("[[1, 0]]"), "samples_ns holds something else"),
+        ] {
+            let bad = parse(&whole(1, "bench", "cases", &format!("{case}}}, {{{CASE}"))).unwrap();
+            assert_eq!(bad.cases[0].text("status"), "error");
+            assert!(bad.cases[0].because().contains(says), "{:?}", bad.cases[0]);
+            assert!(bad.cases[0].timed(bad.kind).is_none() && bad.cases[1].is_ok());
+        }
+        let failed = CASE.replace("2.0", "null").replace("\"ok\"", "\"skipped\"");
+        let skipped = parse(&whole(1, "bench", "cases", &failed)).unwrap();
+        assert_eq!(skipped.cases[0].because(), "skipped");
+    }
+
+    #[test]
     fn names_and_values_carry_their_units() {
-        let (_, _, cases, _) = parse(&whole(1, "bench", "cases", CASE)).unwrap();
+        let cases = parse(&whole(1, "bench", "cases", CASE)).unwrap().cases;
         let keys = ["operation", "size_bytes", "pattern", "threads"];
         assert_eq!(cases[0].described(&keys), "copy, 64 B, threads 1");
         assert_eq!(value("median_ns", &2.0.into()).for_people(), "2.00 ns");

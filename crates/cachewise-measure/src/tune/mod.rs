@@ -157,7 +157,8 @@ impl Fit {
     }
 }
 
-fn today() -> String {
+/// The date, UTC.
+pub fn today() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     date(since.as_secs() / (24 * 60 * 60))
 }

@@ -1,10 +1,9 @@
 //! Who wins where, at a glance: one letter a cell, so that it reads without colour, in 80 columns.
 
-use super::rows::percent;
+use crate::commands::cell::{bystander, of_any_size, percent, used_when};
 use crate::record::{Picture, Section};
 use crate::size::Size;
-use cachewise::variant::Operation;
-use cachewise_measure::map::{Cell, Duel, Measured, Share, Side, UseKind, Victim, duel};
+use cachewise_measure::map::{Cell, Duel, Share, Side, Victim};
 
 const WIDTH: usize = 80;
 const LABEL: usize = 9;
@@ -35,9 +34,7 @@ fn belongs(cell: &Cell, scenario: &Cell) -> bool {
 }
 
 /// One picture per scenario.
-pub(super) fn pictures(known: &[&Measured], seed: u64) -> Vec<Section> {
-    let duels: Vec<(Cell, Duel)> =
-        known.iter().filter_map(|measured| Some((measured.cell, duel(measured, seed)?))).collect();
+pub(super) fn pictures(duels: &[(Cell, Duel)]) -> Vec<Section> {
     let mut scenarios: Vec<Cell> = Vec::new();
     let decisive = |cell: &Cell| cell.used != Share::NONE && cell.victim != Victim::NONE;
     let any = duels.iter().any(|(cell, _)| decisive(cell));
@@ -48,37 +45,19 @@ pub(super) fn pictures(known: &[&Measured], seed: u64) -> Vec<Section> {
         }
     }
     let picture = |scenario: &Cell| {
-        let of_it = duels.iter().filter(|(cell, _)| belongs(cell, scenario));
-        Section::Picture(Picture {
-            heading: heading(scenario),
-            lines: grid(&of_it.collect::<Vec<_>>()),
-        })
+        let of_it = duels.iter().filter(|(cell, _)| belongs(cell, scenario)).collect::<Vec<_>>();
+        Section::Picture(Picture { heading: heading(scenario, &of_it), lines: grid(&of_it) })
     };
     scenarios.iter().map(picture).collect()
 }
 
-fn heading(scenario: &Cell) -> String {
-    let Cell { operation, source, use_kind, delay_bytes, threads, page, victim, .. } = *scenario;
-    let source = match operation {
-        Operation::Copy => format!(", {source} source"),
-        Operation::Clear => String::new(),
-    };
-    let used = if use_kind == UseKind::Read { "read" } else { "written" };
-    let when = match delay_bytes {
-        0 => "at once".into(),
-        bytes => format!("after {}", Size(bytes)),
-    };
-    let mut text = format!("{operation}{source}; {used} {when}; bystander {}", victim.walk);
-    match victim.retouch {
-        1 => {}
-        0 => text += ", other core",
-        more => text += &format!(", {more} times"),
-    }
-    if threads != 1 {
-        text += &format!("; {threads} threads");
-    }
-    if page != cachewise_measure::Page::Base {
-        text += &format!("; {page} pages");
+fn heading(scenario: &Cell, duels: &[&(Cell, Duel)]) -> String {
+    let used = duels.iter().map(|(cell, _)| cell.used).max().unwrap_or(Share::NONE);
+    let used = used_when(&Cell { used, ..*scenario });
+    let mut text = format!("{}; {used}", of_any_size(scenario));
+    let has_bystander = duels.iter().any(|(cell, _)| cell.victim != Victim::NONE);
+    if let Some(how) = bystander(&scenario.victim).filter(|_| has_bystander) {
+        text += &format!("; bystander: {how}");
     }
     text
 }
@@ -100,39 +79,50 @@ fn grid(duels: &[&(Cell, Duel)]) -> Vec<String> {
     let lines = sizes.len() * victims.len();
     let count = |share: Share| duels.iter().filter(|(cell, _)| cell.used == share).count();
     shares.retain(|&share| 3 * count(share) >= lines);
-    let block = LETTER * shares.len() + GAP;
-    let per_row = ((WIDTH - LABEL) / block.max(1)).max(1);
+    let widest = (WIDTH - LABEL - GAP) / LETTER;
     let mut lines = Vec::new();
-    for victims in victims.chunks(per_row) {
-        let mut heads = format!("{:LABEL$}", "bystander");
-        let mut used = format!("{:LABEL$}", "used, %");
-        for &victim in victims {
-            let name = if victim == 0 { "none".into() } else { Size(victim).short() };
-            heads += &format!("{:GAP$}{name:>width$}", "", width = block - GAP);
-            used += &format!("{:GAP$}", "");
-            for share in &shares {
-                let percent = percent(share.as_f64());
-                used += &format!("{:>LETTER$}", percent.trim_end_matches(" %"));
-            }
-        }
-        lines.extend([heads, used]);
-        for &size in &sizes {
-            let mut row = format!("{:LABEL$}", Size(size).short());
-            for &victim in victims {
-                row += &format!("{:GAP$}", "");
-                for &share in &shares {
+    for shares in shares.chunks(widest) {
+        columns(duels, &sizes, &victims, shares, &mut lines);
+    }
+    lines.push(LEGEND.to_owned());
+    lines
+}
+
+/// As many bystanders beside each other as there is room for.
+fn columns(
+    duels: &[&(Cell, Duel)],
+    sizes: &[usize],
+    victims: &[usize],
+    shares: &[Share],
+    lines: &mut Vec<String>,
+) {
+    let name = |bytes: usize| if bytes == 0 { "none".into() } else { Size(bytes).short() };
+    let names = victims.iter().map(|&bytes| name(bytes).len());
+    let block = names.chain([LETTER * shares.len()]).max().unwrap_or(0);
+    let line = |label: String, victims: &[usize], text: &dyn Fn(usize) -> String| {
+        let blocks = victims.iter().map(|&bytes| format!("{:GAP$}{:>block$}", "", text(bytes)));
+        format!("{label:LABEL$}{}", blocks.collect::<String>()).trim_end().to_owned()
+    };
+    let each = |text: &dyn Fn(Share) -> String| -> String {
+        shares.iter().map(|&share| format!("{:>LETTER$}", text(share))).collect()
+    };
+    let used = each(&|share| percent(share.as_f64()).trim_end_matches(" %").to_owned());
+    for victims in victims.chunks((WIDTH - LABEL) / (block + GAP)) {
+        lines.push(line("bystander".into(), victims, &name));
+        lines.push(line("used, %".into(), victims, &|_| used.clone()));
+        lines.extend(sizes.iter().map(|&size| {
+            let letters = |victim: usize| {
+                each(&|share| {
                     let at = |(cell, _): &&&(Cell, Duel)| {
                         (cell.size_bytes, cell.victim.bytes, cell.used) == (size, victim, share)
                     };
                     let letter = duels.iter().find(at).map_or(' ', |(_, duel)| letter(duel));
-                    row += &format!("{letter:>LETTER$}");
-                }
-            }
-            lines.push(row.trim_end().to_owned());
-        }
+                    letter.to_string()
+                })
+            };
+            line(Size(size).short(), victims, &letters)
+        }));
     }
-    lines.push(LEGEND.to_owned());
-    lines
 }
 
 fn letter(duel: &Duel) -> char {
@@ -144,5 +134,92 @@ fn letter(duel: &Duel) -> char {
         (Side::NonTemporal, true) => 'N',
         (Side::Temporal, false) => 't',
         (Side::Temporal, true) => 'T',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cachewise::variant::Operation;
+    use cachewise_measure::map::{Core, UseKind, Walk};
+    use cachewise_measure::stats::Estimate;
+    use cachewise_measure::{Page, Temperature};
+
+    const PLAIN: Cell = Cell {
+        operation: Operation::Copy,
+        size_bytes: 4096,
+        source: Temperature::Hot,
+        page: Page::Base,
+        threads: 1,
+        used: Share::ALL,
+        use_kind: UseKind::Read,
+        delay_bytes: 0,
+        victim: Victim::NONE,
+    };
+
+    fn drawn(cells: &[Cell]) -> Vec<Picture> {
+        let duel = |ratio| Duel {
+            nontemporal: "nt".into(),
+            temporal: "libc".into(),
+            ratio: Estimate { median: ratio, low: ratio, high: ratio },
+        };
+        let duels: Vec<(Cell, Duel)> = cells.iter().map(|&cell| (cell, duel(1.2))).collect();
+        let picture = |section| match section {
+            Section::Picture(picture) => picture,
+            other => panic!("{other:?}"),
+        };
+        pictures(&duels).into_iter().map(picture).collect()
+    }
+
+    #[test]
+    fn headings_say_what_rows_and_columns_do_not() {
+        let unused = Cell { used: Share::NONE, ..PLAIN };
+        let victim = |core, retouch| Victim { bytes: 4096, walk: Walk::Dependent, core, retouch };
+        for (cells, heading) in [
+            (vec![unused, PLAIN], "copy, hot source; read at once"),
+            (vec![unused], "copy, hot source; unused"),
+            (
+                vec![Cell { operation: Operation::Clear, use_kind: UseKind::Write, ..PLAIN }],
+                "clear; written at once",
+            ),
+            (
+                vec![unused, PLAIN, Cell { victim: victim(Core::Same, 1), ..PLAIN }],
+                "copy, hot source; read at once; bystander: dependent loads, same core",
+            ),
+            (
+                vec![Cell { victim: victim(Core::Other, 0), delay_bytes: 32768, ..PLAIN }],
+                "copy, hot source; read after 32 KiB of traffic; bystander: dependent loads, other \
+                 core",
+            ),
+            (
+                vec![Cell { victim: victim(Core::Same, 3), threads: 2, page: Page::Huge, ..PLAIN }],
+                "copy, hot source, 2MiB pages, 2 threads; read at once; bystander: dependent loads, \
+                 same core, 3 times",
+            ),
+        ] {
+            let headings: Vec<String> = drawn(&cells).into_iter().map(|p| p.heading).collect();
+            assert_eq!(headings, [heading]);
+        }
+    }
+
+    #[test]
+    fn a_picture_of_many_shares_or_bystanders_fits_80_columns() {
+        let share = |n: usize| Share::new(n as f64 / 40.0).unwrap();
+        let shares: Vec<Cell> = (0..=40).map(|n| Cell { used: share(n), ..PLAIN }).collect();
+        let victim = |n| Victim {
+            bytes: 100_usize << n,
+            core: Core::Same,
+            walk: Walk::Dependent,
+            retouch: 1,
+        };
+        let victims: Vec<Cell> = (0..30).map(|n| Cell { victim: victim(n), ..PLAIN }).collect();
+        for cells in [shares, victims] {
+            for picture in drawn(&cells) {
+                let letters = |line: &String| line.matches(" n").count();
+                let drawn: usize = picture.lines.iter().map(letters).sum();
+                assert!(drawn >= cells.len(), "{:#?}", picture.lines);
+                assert!(picture.lines.iter().all(|line| line.chars().count() <= WIDTH));
+            }
+        }
     }
 }

@@ -5,8 +5,9 @@ mod resume;
 mod rows;
 pub(crate) mod words;
 
-use super::{Done, End, report, warn_if_range_is_short};
+use super::{Done, End, note_first_touch, report, warn_if_range_is_short};
 use crate::args::Map;
+use crate::export::Format;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::record::Section;
@@ -16,12 +17,20 @@ use cachewise::variant::{self, Operation};
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::counters::Counters;
 use cachewise_measure::map::{
-    self, Axes, Axis, BreakEven, Cell, Core, Measured, Status, Survey, UseKind, Walk,
+    self, Axes, Axis, BreakEven, Cell, Core, Duel, Measured, Side, Status, Survey, UseKind, Walk,
 };
 use cachewise_measure::{Contestant, Error, Machine, Page, Temperature};
 pub(crate) use rows::{CELLS, Row};
 
-pub(super) fn run(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Done, Failure> {
+/// Of cells' rows, a table that is longer hides what follows from it.
+const ROWS_MAX: usize = 60;
+
+pub(super) fn run(
+    machine: &Machine,
+    args: &Map,
+    format: Format,
+    voice: &mut Voice,
+) -> Result<Done, Failure> {
     let operation = args.operation.into();
     let field = field(operation, args)?;
     let mut known = match &args.resume {
@@ -52,12 +61,19 @@ pub(super) fn run(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Do
         _ => End::Complete,
     };
     if let map::End::TimeShort(left) = ended {
+        let go_on = match format {
+            Format::Json => "go on from this result with --resume FILE",
+            _ => "run again with --format json > FILE, then --resume FILE",
+        };
         voice.note(&format_args!(
-            "no time for {left} of the planned cells; give more by --time, or take this result as \
-             JSON and go on with --resume"
+            "no time for {left} of the planned cells; give more by --time, or {go_on}"
         ));
     }
-    let sections = sections(&known, effort.seed);
+    let sections = sections(&known, effort.seed, format, voice);
+    voice.note(
+        &"next: cachewise report FILE.json -o page.html   (FILE.json: a map by --format json), \
+          cachewise tune -o profile.toml",
+    );
     Ok(Done { report: report("map", machine, sections), end })
 }
 
@@ -88,18 +104,43 @@ pub(crate) fn rows(cells: &[Measured], seed: u64) -> Vec<Row> {
     sorted(cells).into_iter().flat_map(|measured| Row::all(measured, seed)).collect()
 }
 
-fn sections(cells: &[Measured], seed: u64) -> Vec<Section> {
+/// What follows from the cells stands last, where a terminal is read first.
+fn sections(cells: &[Measured], seed: u64, format: Format, voice: &mut Voice) -> Vec<Section> {
     let lines = lines(cells, seed);
-    let mut sections = vec![
-        Section::list("verdicts", words::VERDICTS, words::verdicts(&lines)),
+    let duel = |m: &Measured| Some((m.cell, map::duel(m, seed)?));
+    let duels: Vec<(Cell, Duel)> = sorted(cells).into_iter().filter_map(duel).collect();
+    warn_if_noisy(&duels, voice);
+    let rows = rows(cells, seed);
+    let count = rows.len();
+    let cells = match format {
+        Format::Table if count > ROWS_MAX => {
+            voice.note(&format_args!(
+                "{count} rows of cells are left out; they are in --format json, csv and markdown, \
+                 and on the page of cachewise report"
+            ));
+            Section::data("cells", CELLS, rows)
+        }
+        _ => Section::list("cells", CELLS, rows),
+    };
+    let mut sections = heat::pictures(&duels);
+    sections.extend([
+        cells.of_cases(),
         Section::list("break_even", rows::BREAK_EVEN, lines.iter().cloned()),
-        Section::list("cells", CELLS, rows(cells, seed)),
-    ];
-    // The cells are the cases: the first list, which is what goes line by line.
-    sections.rotate_right(1);
-    let pictures = heat::pictures(&sorted(cells), seed);
-    sections.splice(0..0, pictures);
+        Section::list("verdicts", words::VERDICTS, words::verdicts(&lines)),
+    ]);
     sections
+}
+
+/// Noise here and there is told where it is.
+fn warn_if_noisy(duels: &[(Cell, Duel)], voice: &mut Voice) {
+    let noisy = duels.iter().filter(|(_, duel)| duel.side() == Side::Unclear).count();
+    if noisy > 0 && 3 * noisy >= duels.len() {
+        voice.warn(
+            "noisy-cells",
+            &format_args!("{noisy} of {} cells are too noisy to tell who wins", duels.len()),
+            &"measure on an idle machine, or give more by --time and --samples",
+        );
+    }
 }
 
 /// libc first: it sets the length of a pass. The public calls are a policy over the variants, and
@@ -154,9 +195,12 @@ fn notes(machine: &Machine, args: &Map, voice: &mut Voice) {
         "whole: steps without time stamps; parts: steps with them; rest: what the parts don't explain",
         "non-temporal: the best variant that stores around the cache; temporal: the best of the \
          others, libc too; picked on half of the samples, compared on the other half",
+        "lost: how much longer the bystander's walk takes than without the operation; libc: libc's \
+         whole over the row's",
     ] {
         voice.note(&note);
     }
+    note_first_touch(voice);
     let range = machine.range(args.threads.into());
     voice.note(&format_args!(
         "destinations and cold sources are met once per pass over {}, the last-level cache is said \

@@ -1,13 +1,12 @@
 //! Finished cells of an earlier JSON result of `map`.
 
-use super::super::HEAD;
+use super::super::{HEAD, differing};
 use crate::failure::Failure;
 use crate::record::Object;
 use crate::results::{Fields, Kind, Results};
 use cachewise::variant::Operation;
 use cachewise_measure::Machine;
 use cachewise_measure::map::Measured;
-use serde_json::Value;
 use std::path::Path;
 
 /// The cells of this operation that were finished.
@@ -28,19 +27,16 @@ pub(super) fn read(
     Ok(cells)
 }
 
-/// Figures of two machines must not stand in one map. What may change between two runs on one, its
-/// memory and the CPUs it lets us use, is no difference.
+/// Figures of two machines must not stand in one map.
 fn check_machine(theirs: &Fields, machine: &Machine) -> Result<(), String> {
     let ours = Object::new("machine", HEAD, machine);
     let ours = serde_json::to_value(&ours).map_err(|error| error.to_string())?;
-    let fields = ["vendor", "brand", "family", "model", "stepping", "last_level_bytes"];
-    let theirs = |field: &str| theirs.get(field).unwrap_or(&Value::Null);
-    match fields.into_iter().find(|field| ours[*field] != *theirs(field)) {
+    let Some(ours) = ours.as_object() else { return Ok(()) };
+    match differing(theirs, ours).first() {
         None => Ok(()),
         Some(field) => Err(format!(
             "it was measured on another machine ({field} was {}, here it is {}); start anew",
-            theirs(field),
-            ours[field]
+            theirs[*field], ours[*field]
         )),
     }
 }

@@ -1,13 +1,14 @@
 //! The columns of `map`'s lists.
 
 use super::words;
-use crate::commands::survey::soil;
+use crate::commands::cell::{bystander, percent, soil, used_when};
 use crate::record::{Column, Grouped, Value, data, identifying, only_shown, shown};
 use crate::size::Size;
+use cachewise::variant::Operation;
 use cachewise_measure::contestant::LIBC;
 use cachewise_measure::map::{
-    BreakEven, Cell, Core, Crossing, Figures, Finding, Measured, Misses, Outcome, Share, Side,
-    Status, Times, UseKind, Victim,
+    BreakEven, Cell, Core, Crossing, Duel, Figures, Finding, Measured, Misses, Outcome, Share,
+    Side, Status, Times,
 };
 use cachewise_measure::stats::{Estimate, Samples};
 
@@ -81,7 +82,10 @@ pub(crate) const CELLS: &[Column<Row>] = &[
     identifying(data("operation", |r| Value::text(r.cell.operation))),
     identifying(data("size_bytes", |r| Value::bytes(r.cell.size_bytes))),
     identifying(data("use_share", |r| Value::Share(r.cell.used.as_f64()))),
-    only_shown("used", |r| Value::text(used(&r.cell))),
+    only_shown("used", |r| match r.cell.used {
+        Share::NONE => Value::Missing,
+        share => Value::text(percent(share.as_f64())),
+    }),
     identifying(data("use_kind", |r| Value::text(r.cell.use_kind))),
     identifying(data("delay_bytes", |r| Value::bytes(r.cell.delay_bytes))),
     identifying(data("victim_bytes", |r| Value::bytes(r.cell.victim.bytes))),
@@ -92,7 +96,7 @@ pub(crate) const CELLS: &[Column<Row>] = &[
     identifying(data("victim_walk", |r| Value::text(r.cell.victim.walk))),
     identifying(data("victim_core", |r| Value::text(r.cell.victim.core))),
     identifying(data("retouch", |r| Value::Count(r.cell.victim.retouch.into()))),
-    identifying(data("source", |r| Value::text(r.cell.source))),
+    identifying(data("source", |r| source(&r.cell))),
     identifying(data("page", |r| Value::text(r.cell.page))),
     identifying(data("threads", |r| Value::Count(r.cell.threads as u64))),
     identifying(shown("variant", "variant", |r| Value::text(&r.variant))),
@@ -139,18 +143,11 @@ pub(crate) const CELLS: &[Column<Row>] = &[
 
 impl Grouped for Row {
     fn group(&self) -> String {
-        let Cell { use_kind, delay_bytes, victim, .. } = self.cell;
-        let used = if use_kind == UseKind::Read { "read" } else { "written" };
-        let mut text = format!("{}; {used}", soil(&self.cell));
-        match delay_bytes {
-            0 => text += " at once",
-            bytes => text += &format!(" after {} of traffic", Size(bytes)),
-        }
-        if victim != Victim::NONE {
-            text += &format!("; bystander {}, {} core", victim.walk, victim.core);
-        }
-        if victim.retouch > 1 {
-            text += &format!(", {} times", victim.retouch);
+        // Cells that differ in the share only stand together.
+        let like = Cell { used: Share::ALL, ..self.cell };
+        let mut text = format!("{}; {}", soil(&like), used_when(&like));
+        if let Some(how) = bystander(&like.victim) {
+            text += &format!("; bystander: {how}");
         }
         text
     }
@@ -160,17 +157,11 @@ impl Grouped for Row {
     }
 }
 
-fn used(cell: &Cell) -> String {
-    if cell.used == Share::NONE { "-".into() } else { percent(cell.used.as_f64()) }
-}
-
-/// Whole percents, and tenths where that would be none.
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 9.95 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
+/// A clear has none.
+pub(super) fn source(cell: &Cell) -> Value {
+    match cell.operation {
+        Operation::Copy => Value::text(cell.source),
+        Operation::Clear => Value::Missing,
     }
 }
 
@@ -196,7 +187,7 @@ fn until(line: &BreakEven) -> Option<Crossing> {
     }
 }
 
-fn side(side: Side) -> &'static str {
+pub(super) fn name(side: Side) -> &'static str {
     match side {
         Side::NonTemporal => "non-temporal",
         Side::Temporal => "temporal",
@@ -205,9 +196,12 @@ fn side(side: Side) -> &'static str {
     }
 }
 
-fn end(line: &BreakEven, last: bool) -> Option<Side> {
-    let point = if last { line.points.last() } else { line.points.first() };
-    point.map(|(_, duel)| duel.side())
+fn winner(point: &(Share, Duel)) -> Value {
+    Value::text(name(point.1.side()))
+}
+
+fn each(line: &BreakEven, value: fn(&(Share, Duel)) -> Value) -> Value {
+    Value::List(line.points.iter().map(value).collect())
 }
 
 pub(super) const BREAK_EVEN: &[Column<BreakEven>] = &[
@@ -221,24 +215,18 @@ pub(super) const BREAK_EVEN: &[Column<BreakEven>] = &[
     data("victim_walk", |l| Value::text(l.line.victim.walk)),
     data("victim_core", |l| Value::text(l.line.victim.core)),
     data("retouch", |l| Value::Count(l.line.victim.retouch.into())),
-    data("source", |l| Value::text(l.line.source)),
+    data("source", |l| source(&l.line)),
     data("page", |l| Value::text(l.line.page)),
     data("threads", |l| Value::Count(l.line.threads as u64)),
     data("until_share", |l| Value::or_missing(until(l), |c| Value::Share(c.share))),
     data("until_share_low", |l| Value::or_missing(until(l), |c| Value::Share(c.low))),
     data("until_share_high", |l| Value::or_missing(until(l), |c| Value::Share(c.high))),
-    data("wins_before", |l| Value::or_missing(end(l, false), |s| Value::text(side(s)))),
-    data("wins_beyond", |l| Value::or_missing(end(l, true), |s| Value::text(side(s)))),
+    data("wins_before", |l| Value::or_missing(l.points.first(), winner)),
+    data("wins_beyond", |l| Value::or_missing(l.points.last(), winner)),
     shown("verdict", "verdict", |l| Value::text(words::clause(l))),
-    data("shares", |l| {
-        let shares = l.points.iter().map(|(share, _)| share.as_f64().to_string());
-        Value::Words(shares.collect())
-    }),
-    data("winners", |l| {
-        Value::Words(l.points.iter().map(|(_, d)| side(d.side()).into()).collect())
-    }),
-    data("ratios", |l| {
-        let ratios = l.points.iter().map(|(_, duel)| format!("{:.3}", duel.ratio.median));
-        Value::Words(ratios.collect())
-    }),
+    data("shares", |l| each(l, |(share, _)| Value::Share(share.as_f64()))),
+    data("winners", |l| each(l, winner)),
+    data("nontemporal", |l| each(l, |(_, duel)| Value::text(&duel.nontemporal))),
+    data("temporal", |l| each(l, |(_, duel)| Value::text(&duel.temporal))),
+    data("ratios", |l| each(l, |(_, duel)| Value::Ratio(duel.ratio.median))),
 ];

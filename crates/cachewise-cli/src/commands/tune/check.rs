@@ -39,7 +39,7 @@ pub(super) fn run(
     let sections = vec![
         Section::object("profile", PROFILE, &profile),
         Section::list("checks", CHECKS, checked),
-        Section::data("cells", map::CELLS, rows(&cells, setting.seed)),
+        Section::data("cells", map::CELLS, rows(&cells, setting.seed)).of_cases(),
     ];
     Ok(Done { report: report("tune", machine, sections), end: end(ended) })
 }

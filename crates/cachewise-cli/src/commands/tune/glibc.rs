@@ -38,8 +38,10 @@ pub(super) fn run(machine: &Machine, args: &Tune, voice: &mut Voice) -> Result<D
     if line.0.is_none() {
         voice.note(&"no tunable is a gain here that is clear of noise");
     }
-    let sections =
-        vec![Section::object("glibc", LINE, &line), Section::list("tunables", TUNABLES, found)];
+    let sections = vec![
+        Section::object("glibc", LINE, &line),
+        Section::list("tunables", TUNABLES, found).of_cases(),
+    ];
     Ok(Done { report: report("tune", machine, sections), end: End::Complete })
 }
 
@@ -55,7 +57,7 @@ const TUNABLES: &[Column<glibc::Found>] = &[
     data("tunable", |f| Value::text(&f.trial.tunable.name)),
     data("operation", |f| Value::text(f.trial.operation)),
     shown("default_bytes", "default", |f| Value::Bytes(f.trial.tunable.value)),
-    data("tried", |f| Value::Words(f.trial.values.iter().map(u64::to_string).collect())),
+    data("tried", |f| Value::List(f.trial.values.iter().copied().map(Value::Bytes).collect())),
     shown("value_bytes", "best", |f| Value::or_missing(f.value, Value::Bytes)),
     shown("ratio", "faster", |f| Value::or_missing(f.ratio, |r| Value::Ratio(r.median))),
     data("ratio_low", |f| Value::or_missing(f.ratio, |r| Value::Ratio(r.low))),

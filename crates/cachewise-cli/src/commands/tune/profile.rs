@@ -2,8 +2,8 @@
 
 use super::{PROFILE, end, per_cent, survey};
 use crate::args::Tune;
+use crate::commands::cell::described;
 use crate::commands::map::{self, rows};
-use crate::commands::survey::scenario;
 use crate::commands::{Done, End, report};
 use crate::failure::Failure;
 use crate::record::{Column, Grouped, Section, Value, data, only_shown, shown};
@@ -65,7 +65,7 @@ pub(super) fn run(
         Section::object("regret", REGRET, &tuned),
         Section::data("rivals", RIVALS, rules(&tuned).into_iter().skip(1)),
         Section::list("", RULES, rules(&tuned)),
-        Section::data("cells", map::CELLS, rows(&cells, setting.seed)),
+        Section::data("cells", map::CELLS, rows(&cells, setting.seed)).of_cases(),
     ];
     Ok(Done { report: report("tune", machine, sections), end })
 }
@@ -259,7 +259,7 @@ impl Ruled {
     }
 
     fn worst_cell(&self) -> Value {
-        Value::or_missing(self.regret.as_ref(), |regret| Value::text(scenario(&regret.worst_cell)))
+        Value::or_missing(self.regret.as_ref(), |regret| Value::text(described(&regret.worst_cell)))
     }
 }
 

@@ -227,9 +227,7 @@ fn one(mut fields: Fields) -> Result<Parsed, String> {
     HEAD.iter().for_each(|key| drop(fields.remove(*key)));
     let rows = match fields.remove(kind.list()) {
         None if fields.contains_key("variant") => {
-            // Of the head, not of the case.
-            let run = fields.shift_remove_entry("run").into_iter().collect();
-            return Ok((kind, machine, vec![Case { fields }], run));
+            return Ok((kind, machine, vec![Case { fields }], Fields::new()));
         }
         None => vec![],
         Some(Value::Array(rows)) => rows,

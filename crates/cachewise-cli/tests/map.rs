@@ -116,6 +116,28 @@ fn a_quick_map_has_break_even_lines_verdicts_and_a_picture() {
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}: {text}"));
     let order = [at("N, n: "), at("whole"), at("break-even, "), at("which side wins")];
     assert!(order.is_sorted(), "{text}");
+
+    let noisy = saved("noisy.json", &with_noise(value));
+    let assert = cachewise(args).arg("--resume").arg(&noisy).assert().success();
+    assert.stderr(contains("warning[noisy-cells]")).stdout(contains("?"));
+    let silenced =
+        cachewise(args).args(["--silence", "noisy-cells", "--resume"]).arg(noisy).assert();
+    let silenced = String::from_utf8(silenced.success().get_output().stderr.clone()).unwrap();
+    assert!(!silenced.contains("noisy-cells"), "{silenced}");
+}
+
+/// No two rows' samples up and down in the same rounds.
+fn with_noise(mut value: Value) -> Value {
+    for (row, cell) in value["cells"].as_array_mut().unwrap().iter_mut().enumerate() {
+        let mut index = row;
+        for batch in cell["samples_ns"].as_array_mut().unwrap() {
+            for sample in batch.as_array_mut().unwrap() {
+                *sample = 10_f64.powi((7 * index % 5) as i32 + 2).into();
+                index += row + 1;
+            }
+        }
+    }
+    value
 }
 
 fn assert_fits_a_terminal(text: &str) {

@@ -189,12 +189,15 @@ pub fn duel(measured: &Measured, seed: u64) -> Option<Duel> {
     let Estimate { median, low, high } = saved.estimate(seed)?;
     let cost_ns = |outcome: &Outcome| outcome.times.cost_ns(measured.cell.victim.core);
     let (dear_ns, own_ns) = (cost_ns(temporal)?, cost_ns(nontemporal)?);
-    let ratio = |saved_ns| ratio(saved_ns, own_ns, dear_ns);
-    Some(Duel {
-        nontemporal: nontemporal.variant.clone(),
-        temporal: temporal.variant.clone(),
-        ratio: Estimate { median: ratio(median), low: ratio(low), high: ratio(high) },
-    })
+    let as_ratio = |saved_ns| ratio(saved_ns, own_ns, dear_ns);
+    let mut ratio = Estimate { median: as_ratio(median), low: as_ratio(low), high: as_ratio(high) };
+    // Nobody saves more than the other one costs. What looks so is noise, and as large the other way.
+    if !(-own_ns..=dear_ns).contains(&median) {
+        ratio.low = ratio.low.min(1.0 / ratio.high);
+        ratio.high = ratio.high.max(1.0 / ratio.low);
+    }
+    let (nontemporal, temporal) = (nontemporal.variant.clone(), temporal.variant.clone());
+    Some(Duel { nontemporal, temporal, ratio })
 }
 
 /// All lines of these cells, in the order in which their first cells come. A cell whose result is
@@ -420,6 +423,26 @@ mod tests {
         assert!((quiet.ratio.median - 2.0).abs() < 1e-9, "{quiet:?}");
         let loud = beside(&[0.0, 800.0, 100.0, 2000.0]);
         assert_eq!(loud.side(), Side::Unclear, "{loud:?}");
+        // By chance all of one side's rounds were disturbed, by far more than it costs.
+        let outcome = |(name, noise_ns): (&str, f64)| Outcome {
+            variant: name.to_owned(),
+            status: Status::Ok,
+            because: None,
+            times: times(500.0, 50_000.0, &[noise_ns; 4]),
+        };
+        let disturbed = |by: [f64; 2]| {
+            let names = ["libc", nontemporal_name()];
+            let outcomes = [0, 1].map(|side| outcome((names[side], by[side])));
+            let mut measured = Measured { cell, outcomes: outcomes.into() };
+            // The median of what it costs is right even so.
+            for outcome in &mut measured.outcomes {
+                outcome.times.victim_baseline =
+                    outcome.times.whole.pair(&outcome.times.op, |w, o| w - o);
+            }
+            duel(&measured, 1).unwrap().side()
+        };
+        assert_eq!(disturbed([20_000.0, 0.0]), Side::Unclear);
+        assert_eq!(disturbed([0.0, 20_000.0]), Side::Unclear);
         let line = break_even(&line_of(&[(0.0, 200.0, 100.0), (1.0, 100.0, 200.0)]), 1).remove(0);
         let only = |points: Vec<(Share, Duel)>| BreakEven { points, until: None, ..line.clone() };
         assert_eq!(only(vec![(Share::NONE, loud)]).finding(), Finding::Unclear);

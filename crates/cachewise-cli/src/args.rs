@@ -61,6 +61,7 @@ Examples:
   cachewise tune --quick                  what would be chosen, and the regret
   cachewise tune -o profile.toml          then: CACHEWISE_PROFILE=profile.toml
   cachewise tune --check profile.toml     does it still hold?
+  cachewise tune --check profile.toml --fail-on differs    the same as a gate
   cachewise tune --glibc                  a GLIBC_TUNABLES line, if one is a gain
 ";
 
@@ -300,6 +301,9 @@ pub(crate) struct Tune {
     /// Measures anew and says whether this profile still holds
     #[arg(long, value_name = "PROFILE", conflicts_with = "glibc")]
     pub(crate) check: Option<PathBuf>,
+    /// With --check: ends with 1 if something differs
+    #[arg(long, value_enum, value_name = "differs", requires = "check")]
+    pub(crate) fail_on: Option<CheckFailOn>,
     /// Looks for libc's tunables that are a gain here, instead of a profile
     #[arg(long)]
     pub(crate) glibc: bool,
@@ -332,7 +336,7 @@ pub(crate) struct Effort {
     #[arg(long, default_value_t = 30, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) samples: u16,
-    /// Default: 3 for each case of bench; 45 for the quick verdict; map 1080, quick 54; tune 900, quick 150
+    /// Default: 3 for each case of bench; 45 for the quick verdict; map 1080, quick 52; tune 900, quick 150
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time: Option<Seconds>,
     /// For the order of everything that is shuffled. Default: 1
@@ -352,7 +356,7 @@ impl Effort {
 
     /// For the whole map.
     pub(crate) fn of_map(&self, quick: bool) -> cachewise_measure::Effort {
-        self.or_seconds(if quick { 54 } else { 1080 }, 4)
+        self.or_seconds(if quick { 52 } else { 1080 }, 4)
     }
 
     /// Four rounds in each of three batches or more: as many samples as half of them can be scored by.
@@ -400,6 +404,13 @@ impl std::str::FromStr for FailOn {
             _ => Err(format!("\"{text}\" is not worse: with a percentage, such as worse:3%")),
         }
     }
+}
+
+/// `tune --check --fail-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFailOn {
+    /// Another choice saves time that is clear of noise
+    Differs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

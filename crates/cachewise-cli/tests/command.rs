@@ -556,6 +556,11 @@ fn a_profile_is_written_loaded_checked_and_refused_elsewhere() {
         has_fields(row, "name part then now standing saving saving_low saving_high");
     }
 
+    let gate = cachewise(&format!("{check} --fail-on differs --format json")).assert();
+    let gated: Value = serde_json::from_slice(&gate.get_output().stdout).unwrap();
+    let differs = list(&gated, "checks").iter().any(|row| row["standing"] == "differs");
+    gate.code(i32::from(differs));
+
     std::fs::write(file.path(), text.replace("plan = \"quick ", "plan = \"slow ")).unwrap();
     let refused = cachewise(&check).assert().code(2).stdout("");
     refused.stderr(contains("\"slow\" is no plan").and(contains("give --size or --quick")));

@@ -54,6 +54,7 @@ const CELL: &str = "operation size_bytes use_share use_kind delay_bytes victim_b
 #[test]
 fn cells_have_the_fields_of_the_contract() {
     assert_eq!((&JSON["schema_version"], &JSON["command"]), (&1.into(), &"map".into()));
+    has_fields(&JSON["range"], "footprint_bytes last_level_bytes level level_claimed load_ns");
     // Two victims, two delays, two shares, three contenders.
     assert_eq!(list(&JSON, "cells").len(), 2 * 2 * 2 * 3);
     for cell in list(&JSON, "cells") {

@@ -106,11 +106,18 @@ impl Ladder {
     ///
     /// If memory cannot be had.
     pub fn locate(&mut self, case: &Case, footprint_bytes: usize) -> Result<Located, Error> {
-        let latency_ns = self.latency_ns(footprint_bytes.min(self.memory_bytes))?;
-        let touched = match case.temperature {
-            Temperature::Hot => footprint_bytes,
-            Temperature::Cold => footprint_bytes.saturating_mul(case.threads),
-        };
+        let threads = if case.temperature == Temperature::Hot { 1 } else { case.threads };
+        self.locate_range(footprint_bytes, threads)
+    }
+
+    /// Where ranges of this size lie, if so many threads go through one each.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had.
+    pub fn locate_range(&mut self, range_bytes: usize, threads: usize) -> Result<Located, Error> {
+        let latency_ns = self.latency_ns(range_bytes.min(self.memory_bytes))?;
+        let touched = range_bytes.saturating_mul(threads);
         let holds = |rung: &&Rung| rung.size_bytes.is_none_or(|size| touched <= size);
         let level_claimed = self.rungs.iter().find(holds).map_or(MEMORY, |rung| rung.level);
         Ok(Located { level: nearest(&self.rungs, latency_ns), level_claimed, latency_ns })

@@ -10,7 +10,7 @@ use crate::args::Map;
 use crate::export::Format;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::record::Section;
+use crate::record::{Column, Section, Value, data};
 use crate::size::Size;
 use crate::voice::Voice;
 use cachewise::variant::{self, Operation};
@@ -19,7 +19,7 @@ use cachewise_measure::counters::Counters;
 use cachewise_measure::map::{
     self, Axes, Axis, BreakEven, Cell, Core, Duel, Measured, Side, Status, Survey, UseKind, Walk,
 };
-use cachewise_measure::{Contestant, Error, Machine, Page, Temperature};
+use cachewise_measure::{Contestant, Error, Ladder, Located, Machine, Page, Range, Temperature};
 pub(crate) use rows::{CELLS, Row};
 
 /// Of cells' rows, a table that is longer hides what follows from it.
@@ -40,6 +40,7 @@ pub(super) fn run(
     let effort = args.effort.of_map(args.quick);
     let stop = interrupt::on_ctrl_c()?;
     notes(machine, args, voice);
+    let ground = Ground::locate(machine, args, voice)?;
     let cells = axes(machine, operation, args).cells();
     let survey = Survey {
         machine,
@@ -69,7 +70,8 @@ pub(super) fn run(
             "no time for {left} of the planned cells; give more by --time, or {go_on}"
         ));
     }
-    let sections = sections(&known, effort.seed, format, voice);
+    let mut sections = sections(&known, effort.seed, format, voice);
+    sections.push(Section::object("range", GROUND, &ground));
     voice.note(
         &"next: cachewise report FILE.json -o page.html   (FILE.json: a map by --format json), \
           cachewise tune -o profile.toml",
@@ -189,6 +191,38 @@ fn axes(machine: &Machine, operation: Operation, args: &Map) -> Axes {
     axes
 }
 
+/// Where destinations and cold sources come from (case 27).
+struct Ground {
+    range: Range,
+    located: Located,
+}
+
+impl Ground {
+    fn locate(machine: &Machine, args: &Map, voice: &mut Voice) -> Result<Self, Error> {
+        voice.step(&"the latency of its levels");
+        let range = machine.range(args.threads.into());
+        let located =
+            Ladder::measure(machine)?.locate_range(range.footprint_bytes, args.threads.into())?;
+        let Located { level, latency_ns, .. } = located;
+        voice.note(&format_args!(
+            "destinations and cold sources are met once per pass over {}: {level} by its latency, {} \
+             a load; the last-level cache is said to have {}",
+            Size(range.footprint_bytes),
+            Value::Ns(latency_ns).for_people(),
+            Size(range.last_level_bytes),
+        ));
+        Ok(Self { range, located })
+    }
+}
+
+const GROUND: &[Column<Ground>] = &[
+    data("footprint_bytes", |g| Value::bytes(g.range.footprint_bytes)),
+    data("last_level_bytes", |g| Value::bytes(g.range.last_level_bytes)),
+    data("level", |g| Value::text(g.located.level)),
+    data("level_claimed", |g| Value::text(g.located.level_claimed)),
+    data("load_ns", |g| Value::Ns(g.located.latency_ns)),
+];
+
 fn notes(machine: &Machine, args: &Map, voice: &mut Voice) {
     for note in [
         "a step is: the bystander's walk, the operation, the delay's traffic, the use",
@@ -201,13 +235,6 @@ fn notes(machine: &Machine, args: &Map, voice: &mut Voice) {
         voice.note(&note);
     }
     note_first_touch(voice);
-    let range = machine.range(args.threads.into());
-    voice.note(&format_args!(
-        "destinations and cold sources are met once per pass over {}, the last-level cache is said \
-         to have {}",
-        Size(range.footprint_bytes),
-        Size(range.last_level_bytes),
-    ));
     warn_if_range_is_short(machine, args.threads.into(), voice);
     let counters = Counters::probe();
     if let Some(remedy) = counters.remedy() {

@@ -2,9 +2,9 @@
 
 use super::profile::PLAN;
 use super::{PROFILE, end, per_cent, survey};
-use crate::args::Tune;
+use crate::args::{CheckFailOn, Tune};
 use crate::commands::map::{self, rows};
-use crate::commands::{Done, report};
+use crate::commands::{Done, End, report};
 use crate::failure::Failure;
 use crate::record::{Column, Grouped, Section, Value, data, only_shown, shown};
 use crate::voice::Voice;
@@ -36,12 +36,17 @@ pub(super) fn run(
     let all: Vec<&Measured> = cells.iter().collect();
     let fit = tune::fit(&all, setting);
     let checked = tune::check(&then, &fit, &all, setting);
+    let differs = checked.iter().any(|line| matches!(line.standing, Standing::Differs(_)));
+    let end = match end(ended) {
+        End::Complete if differs && args.fail_on == Some(CheckFailOn::Differs) => End::Negative,
+        end => end,
+    };
     let sections = vec![
         Section::object("profile", PROFILE, &profile),
         Section::list("checks", CHECKS, checked),
         Section::data("cells", map::CELLS, rows(&cells, setting.seed)).of_cases(),
     ];
-    Ok(Done { report: report("tune", machine, sections), end: end(ended) })
+    Ok(Done { report: report("tune", machine, sections), end })
 }
 
 /// The profile's own plan, unless another one is asked for.

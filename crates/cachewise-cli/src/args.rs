@@ -330,12 +330,14 @@ pub(crate) struct LibcTimes {
     pub(crate) effort: Effort,
 }
 
+/// Of each contender in each case, unless it is said.
+const SAMPLES: u16 = 30;
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Effort {
-    /// Samples per variant and case, if the time suffices. Default: 30
-    #[arg(long, default_value_t = 30, hide_default_value = true)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) samples: u16,
+    /// Samples per variant and case, if the time suffices. Default: 30, tune 60
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) samples: Option<u16>,
     /// Default: 3 for each case of bench; 45 for the quick verdict; map 1080, quick 52; tune 900, quick 150
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time: Option<Seconds>,
@@ -346,27 +348,27 @@ pub(crate) struct Effort {
 
 impl Effort {
     pub(crate) fn per_case(&self) -> cachewise_measure::Effort {
-        self.or_seconds(3, 1)
+        self.or(SAMPLES, 3, 1)
     }
 
     /// Enough rounds that either half has something to say.
     pub(crate) fn of_verdict(&self) -> cachewise_measure::Effort {
-        self.or_seconds(45, 4)
+        self.or(SAMPLES, 45, 4)
     }
 
     /// For the whole map.
     pub(crate) fn of_map(&self, quick: bool) -> cachewise_measure::Effort {
-        self.or_seconds(if quick { 52 } else { 1080 }, 4)
+        self.or(SAMPLES, if quick { 52 } else { 1080 }, 4)
     }
 
     /// Four rounds in each of three batches or more: as many samples as half of them can be scored by.
     pub(crate) fn of_tune(&self, quick: bool) -> cachewise_measure::Effort {
-        self.or_seconds(if quick { 150 } else { 900 }, 4)
+        self.or(2 * SAMPLES, if quick { 150 } else { 900 }, 4)
     }
 
-    fn or_seconds(&self, seconds: u64, rounds_min: usize) -> cachewise_measure::Effort {
+    fn or(&self, samples: u16, seconds: u64, rounds_min: usize) -> cachewise_measure::Effort {
         cachewise_measure::Effort {
-            samples: self.samples.into(),
+            samples: self.samples.unwrap_or(samples).into(),
             time: self.time.map_or(Duration::from_secs(seconds), |given| given.0),
             rounds_min,
             seed: self.seed,

@@ -17,7 +17,8 @@ pub(super) fn run(machine: &Machine, args: &Tune, voice: &mut Voice) -> Result<D
     if trials.is_empty() {
         voice.note(&"this libc lists no tunables that could be tried; glibc does from 2.33 on");
     }
-    let rounds = usize::from(args.effort.samples).min(if args.quick { 6 } else { 12 });
+    let rounds =
+        args.effort.samples.map_or(usize::MAX, usize::from).min(if args.quick { 6 } else { 12 });
     if rounds < glibc::ROUNDS_MIN {
         voice.note(&format_args!("below {} samples nothing is confirmed", glibc::ROUNDS_MIN));
     }

@@ -79,6 +79,8 @@ const KEPT_FOR_REFINING: f64 = 0.2;
 /// Of a planned cell, as long as it is not known to be close. In many batches, since few placements
 /// of memory may by chance all favour the same one.
 const SAMPLES_PLANNED: usize = BATCHES * ROUNDS_MIN;
+/// Of each contender, to see whether it is worth its time.
+const SAMPLES_SCREENED: usize = 3;
 /// Two sides are close if neither is so many times cheaper.
 const CLOSE: f64 = 1.1;
 /// The ends of an interval are so far apart, at most, where no difference is known well enough.
@@ -183,7 +185,8 @@ impl Survey<'_> {
         let of_soil = self.cells.iter().filter(|cell| cell.soil() == like.soil());
         let mut victims = of_soil.map(|cell| cell.victim).filter(|victim| *victim != Victim::NONE);
         cells.extend(victims.next().map(|victim| Cell { victim, ..unused }));
-        let screened = screen(self.machine, &cells, &field, self.seed, self.stop)?;
+        let screened =
+            screen(self.machine, &cells, &field, SAMPLES_SCREENED, self.seed, self.stop)?;
         let kind = |name: &str| {
             let who = field.iter().find(|who| who.name() == name)?;
             who.registry_row().map(|row| row.store())
@@ -341,10 +344,11 @@ pub(crate) fn screen(
     machine: &Machine,
     cells: &[Cell],
     field: &[&Contestant],
+    samples: usize,
     seed: u64,
     stop: &Stop,
 ) -> Result<Vec<Measured>, Error> {
-    let effort = Effort { samples: 3, time: Duration::ZERO, rounds_min: 1, seed };
+    let effort = Effort { samples, time: UNLIMITED, rounds_min: 1, seed };
     measure(machine, cells, field, &effort, stop)
 }
 

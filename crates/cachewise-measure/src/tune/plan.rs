@@ -128,7 +128,7 @@ impl FromStr for Plan {
 /// Of each kind of store, how many go on. What the CPU chooses by itself it chooses alike for all
 /// widths of one instruction.
 const KEPT: [(Store, usize); 3] =
-    [(Store::Temporal, 3), (Store::NonTemporal, 3), (Store::Implementation, 1)];
+    [(Store::Temporal, 4), (Store::NonTemporal, 4), (Store::Implementation, 1)];
 
 /// Who takes part in the cells of an operation: libc, what the library uses, `also`, and of each
 /// kind of store the [few](KEPT) that are fastest in whole steps, from cold memory, with nothing used and
@@ -142,6 +142,7 @@ pub fn screen(
     machine: &Machine,
     operation: Operation,
     also: &[&'static Variant],
+    samples: usize,
     seed: u64,
     stop: &Stop,
 ) -> Result<Vec<Contestant>, Error> {
@@ -153,16 +154,18 @@ pub fn screen(
         .collect();
     let field: Vec<Contestant> =
         rows.iter().map(|row| Contestant::variant(row)).collect::<Result<_, _>>()?;
-    let scenarios = [
-        (Share::NONE, UseKind::Read, 0, Victim::NONE),
-        (Share::ALL, UseKind::Read, 0, Victim::NONE),
-    ];
+    let scenarios = [Share::NONE, Share::ALL].map(|used| (used, UseKind::Read, 0, Victim::NONE));
+    let sources = match operation {
+        Operation::Copy => &[Temperature::Cold, Temperature::Hot][..],
+        Operation::Clear => &[Temperature::Cold],
+    };
+    let field_refs: Vec<&Contestant> = field.iter().collect();
     let mut screened = Vec::new();
-    for size_bytes in SCREEN_BYTES {
-        let cells =
-            scenarios.map(|scenario| cell(operation, Temperature::Cold, size_bytes, scenario));
-        let all: Vec<&Contestant> = field.iter().collect();
-        screened.extend(map::screen(machine, &cells, &all, seed, stop)?);
+    for &source in sources {
+        for size_bytes in SCREEN_BYTES {
+            let cells = scenarios.map(|scenario| cell(operation, source, size_bytes, scenario));
+            screened.extend(map::screen(machine, &cells, &field_refs, samples, seed, stop)?);
+        }
     }
     let mut ranked = map::scores(&screened);
     ranked.sort_by(|(_, a), (_, b)| a.total_cmp(b));

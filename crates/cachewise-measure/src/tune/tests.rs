@@ -348,7 +348,7 @@ fn ordinary_stores_in_a_nontemporal_call_are_fenced() {
         assert_eq!(policy.serves(call, Intent::NotSoon, &small), fenced_name(below));
         assert_eq!(policy.serves(call, Intent::Soon, &small), policy.variant(Slot::Copy).name());
     }
-    let field = screen(&Machine::detect(), Operation::Copy, &[], 1, &crate::Stop::new(false));
+    let field = screen(&Machine::detect(), Operation::Copy, &[], 1, 1, &crate::Stop::new(false));
     let field = field.unwrap();
     assert!(field.iter().any(|who| {
         who.name() == fenced_name(cachewise::switch::get_below_threshold(Slot::CopyNontemporal))

@@ -60,7 +60,8 @@ fn survey(
     for operation in [Operation::Clear, Operation::Copy] {
         voice.step(&format_args!("who may contend, {operation}"));
         let also: Vec<_> = also.iter().copied().filter(|v| v.operation() == operation).collect();
-        field.extend(tune::screen(machine, operation, &also, effort.seed, &stop)?);
+        let samples = if plan.is_quick() { 3 } else { 9 };
+        field.extend(tune::screen(machine, operation, &also, samples, effort.seed, &stop)?);
     }
     let survey = Survey {
         machine,

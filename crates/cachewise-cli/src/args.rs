@@ -60,6 +60,7 @@ const TUNE_EXAMPLES: &str = "\
 Examples:
   cachewise tune --quick                  what would be chosen, and the regret
   cachewise tune -o profile.toml          then: CACHEWISE_PROFILE=profile.toml
+  cachewise tune --from tune.json -o profile.toml          fits again, measures nothing
   cachewise tune --check profile.toml     does it still hold?
   cachewise tune --check profile.toml --fail-on differs    the same as a gate
   cachewise tune --glibc                  a GLIBC_TUNABLES line, if one is a gain
@@ -298,6 +299,9 @@ pub(crate) struct Tune {
     /// Writes the profile there; CACHEWISE_PROFILE=FILE or the library's profile module loads it
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["check", "glibc"])]
     pub(crate) output: Option<PathBuf>,
+    /// Fits to the cells of an earlier JSON result of tune instead of measuring; - is standard input
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["check", "glibc", "size", "quick"])]
+    pub(crate) from: Option<PathBuf>,
     /// Measures anew and says whether this profile still holds
     #[arg(long, value_name = "PROFILE", conflicts_with = "glibc")]
     pub(crate) check: Option<PathBuf>,

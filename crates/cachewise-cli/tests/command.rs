@@ -541,6 +541,14 @@ fn a_profile_is_written_loaded_checked_and_refused_elsewhere() {
         assert_eq!(slot["decided_by"] == "profile", named.is_some(), "{slot}");
     }
 
+    // From its own result comes the same fit.
+    let result = TemporaryFile::new("tune.json");
+    std::fs::write(result.path(), value.to_string()).unwrap();
+    let again = json(&format!("tune --from {}", result.path()));
+    assert_eq!(again["profile"]["variants"], value["profile"]["variants"]);
+    assert_eq!(again["regret"]["cells"], value["regret"]["cells"]);
+    assert_eq!(list(&again, "cells").len(), list(&value, "cells").len());
+
     // Without sizes: what is checked is what the profile says it was measured by.
     let check = format!("tune --samples 12 --time 0 --check {}", file.path());
     let checked = json(&check);

@@ -59,7 +59,7 @@ impl Samples {
     /// The median and its interval, or `None` without samples.
     pub fn estimate(&self, seed: u64) -> Option<Estimate> {
         let estimate = bootstrap(seed, self.median()?, |rng| self.resampled_median(rng))?;
-        Some(estimate.widened(few_batches(self.filled())))
+        Some(estimate.widened(few_batches(&[self.filled()])))
     }
 
     /// `self / other` of two runs that had no rounds in common: the ratio of their medians, each
@@ -68,7 +68,7 @@ impl Samples {
         let estimate = bootstrap(seed, self.median()? / other.median()?, |rng| {
             Some(self.resampled_median(rng)? / other.resampled_median(rng)?)
         })?;
-        Some(estimate.widened(few_batches(self.filled().min(other.filled()))))
+        Some(estimate.widened(few_batches(&[self.filled().min(other.filled())])))
     }
 
     /// How many batches are not empty.
@@ -115,17 +115,30 @@ impl Samples {
     }
 }
 
-/// The sum of the medians of several series with its interval. Their batches are the same, so what a
-/// batch did to one it did to all: a batch is drawn for all of them.
-pub(crate) fn sum_of_medians(series: &[Samples], seed: u64) -> Option<Estimate> {
-    let batches = series.iter().map(|samples| samples.batches.len()).max()?;
-    let medians: Option<Vec<f64>> = series.iter().map(Samples::median).collect();
-    let estimate = bootstrap(seed, medians?.iter().sum(), |rng| {
-        let drawn = draw(batches, rng);
-        series.iter().map(|samples| samples.median_of(&drawn, rng)).sum()
-    })?;
-    let filled = series.iter().map(Samples::filled).min().unwrap_or(0);
-    Some(estimate.widened(few_batches(filled)))
+/// The sum of the medians of several series with its interval. The batches of one ground are the same,
+/// so what a batch did to one series it did to all of that ground: a batch is drawn for all of them.
+/// Different grounds are separate measurements, and what they vary by is added as independent.
+pub(crate) fn sum_of_medians(grounds: &[Vec<Samples>], seed: u64) -> Option<Estimate> {
+    let of_ground = |series: &Vec<Samples>| {
+        let batches = series.iter().map(|samples| samples.batches.len()).max()?;
+        let medians: Option<Vec<f64>> = series.iter().map(Samples::median).collect();
+        bootstrap(seed, medians?.iter().sum(), |rng| {
+            let drawn = draw(batches, rng);
+            series.iter().map(|samples| samples.median_of(&drawn, rng)).sum()
+        })
+    };
+    let estimates: Vec<Estimate> = grounds.iter().map(of_ground).collect::<Option<_>>()?;
+    let filled = |series: &Vec<Samples>| series.iter().map(Samples::filled).min().unwrap_or(0);
+    let batches: Vec<usize> = grounds.iter().map(filled).collect();
+    if estimates.is_empty() {
+        return None;
+    }
+    let median = estimates.iter().map(|e| e.median).sum::<f64>();
+    let spread = |end: fn(&Estimate) -> f64| {
+        let squares = estimates.iter().map(|e| (end(e) - e.median).powi(2));
+        squares.sum::<f64>().sqrt() * few_batches(&batches)
+    };
+    Some(Estimate { median, low: median - spread(|e| e.low), high: median + spread(|e| e.high) })
 }
 
 /// So many batches, with replacement.
@@ -133,25 +146,25 @@ fn draw(batches: usize, rng: &mut Rng) -> Vec<usize> {
     (0..batches).map(|_| rng.below(batches)).collect()
 }
 
-/// How many times farther than its resamples an interval of so many batches has to reach: Student's t
-/// at [`COVERAGE`] against the normal distribution's, and the spread of a few values about their own
-/// centre against that about the true one. A single batch says nothing of other placements, and
-/// nothing can be made of that.
-fn few_batches(batches: usize) -> f64 {
+/// How many times farther than its resamples an interval has to reach, by the batches of each of the
+/// separate measurements that it is made of: Student's t at [`COVERAGE`] against the normal
+/// distribution's, with as many degrees of freedom as they have together, and the spread of a few
+/// values about their own centre against that about the true one. A single batch says nothing of
+/// other placements, and nothing can be made of that.
+fn few_batches(batches: &[usize]) -> f64 {
     /// From one degree of freedom on.
     const STUDENT: [f64; 10] =
         [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
     const NORMAL: f64 = 1.960;
-    match batches {
-        0 | 1 => 1.0,
-        _ => {
-            let degrees = batches - 1;
-            // Beyond the table by the first term of the expansion in their reciprocal.
-            let beyond = NORMAL + 2.4 / degrees as f64;
-            let student = STUDENT.get(degrees - 1).copied().unwrap_or(beyond);
-            student / NORMAL * (batches as f64 / degrees as f64).sqrt()
-        }
+    let all: usize = batches.iter().sum();
+    let degrees = all.saturating_sub(batches.len());
+    if degrees == 0 {
+        return 1.0;
     }
+    // Beyond the table by the first term of the expansion in their reciprocal.
+    let beyond = NORMAL + 2.4 / degrees as f64;
+    let student = STUDENT.get(degrees - 1).copied().unwrap_or(beyond);
+    student / NORMAL * (all as f64 / degrees as f64).sqrt()
 }
 
 impl Estimate {
@@ -276,11 +289,15 @@ mod tests {
             Samples::new(batches.iter().map(|&batch| vec![100.0 + batch; 5]).collect())
         };
         let one = series(&common).estimate(1).unwrap();
-        let both = sum_of_medians(&[series(&common), series(&common)], 1).unwrap();
+        let both = sum_of_medians(&[vec![series(&common), series(&common)]], 1).unwrap();
         assert!((both.median - 2.0 * one.median).abs() < 1e-9);
         assert!((both.high - both.low) > 1.9 * (one.high - one.low), "{both:?} {one:?}");
+        // Of two grounds they would have been independent.
+        let apart = [vec![series(&common)], vec![series(&common)]];
+        let apart = sum_of_medians(&apart, 1).unwrap();
+        assert!((apart.high - apart.low) < 1.5 * (one.high - one.low), "{apart:?} {one:?}");
         assert_eq!(sum_of_medians(&[], 1), None);
-        assert_eq!(sum_of_medians(&[series(&common), samples(&[])], 1), None);
+        assert_eq!(sum_of_medians(&[vec![series(&common), samples(&[])]], 1), None);
     }
 
     #[test]
@@ -289,8 +306,8 @@ mod tests {
         assert!((time.low - 2.5).abs() < 1e-9 && (time.high - 40.0).abs() < 1e-9, "{time:?}");
         let difference = Estimate { median: 1.0, low: -1.0, high: 2.0 }.widened(2.0);
         assert_eq!(difference, Estimate { median: 1.0, low: -3.0, high: 3.0 });
-        assert!(few_batches(3) > few_batches(6) && few_batches(6) > few_batches(20));
-        assert!(few_batches(1000) < 1.01);
+        assert!(few_batches(&[3]) > few_batches(&[6]) && few_batches(&[6]) > few_batches(&[20]));
+        assert!(few_batches(&[1000]) < 1.01 && few_batches(&[6, 6, 6]) < few_batches(&[6]));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 mod cell;
 mod compare;
+mod earlier;
 mod list;
 mod machine;
 pub(crate) mod map;

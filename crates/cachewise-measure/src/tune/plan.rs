@@ -46,6 +46,18 @@ impl Plan {
         Self { scenarios, sizes_bytes: sizes_bytes.to_vec() }
     }
 
+    /// The plan that has these cells and no others, in whichever order.
+    pub fn of(cells: &[Cell], machine: &Machine) -> Option<Self> {
+        let mut sizes_bytes: Vec<usize> = cells.iter().map(|cell| cell.size_bytes).collect();
+        sizes_bytes.sort_unstable();
+        sizes_bytes.dedup();
+        let has = |plan: &Self| {
+            let planned = plan.cells(machine);
+            planned.len() == cells.len() && planned.iter().all(|cell| cells.contains(cell))
+        };
+        [false, true].map(|quick| Self::new(&sizes_bytes, quick)).into_iter().find(has)
+    }
+
     /// Whether it is the one of fewer scenarios.
     pub fn is_quick(&self) -> bool {
         self.scenarios == Scenarios::Quick

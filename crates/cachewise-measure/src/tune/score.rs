@@ -127,15 +127,9 @@ pub(super) fn saving<'a>(
     if total <= 0.0 {
         return None;
     }
-    let estimates: Option<Vec<Estimate>> =
-        grounds.iter().map(|(_, saved)| stats::sum_of_medians(saved, seed)).collect();
-    let estimates = estimates?;
-    let median = estimates.iter().map(|e| e.median).sum::<f64>() / total;
-    let spread = |end: fn(&Estimate) -> f64| {
-        let squares = estimates.iter().map(|e| (end(e) - e.median).powi(2));
-        squares.sum::<f64>().sqrt() / total
-    };
-    Some(Estimate { median, low: median - spread(|e| e.low), high: median + spread(|e| e.high) })
+    let grounds: Vec<Vec<Samples>> = grounds.into_iter().map(|(_, saved)| saved).collect();
+    let Estimate { median, low, high } = stats::sum_of_medians(&grounds, seed)?;
+    Some(Estimate { median: median / total, low: low / total, high: high / total })
 }
 
 /// Whether a saving is one: its interval clear of nothing, and worth a word.

@@ -405,6 +405,9 @@ fn the_plan_has_every_slot_and_needs_no_more_sources_than_there_are() {
         let plan = Plan::new(&[], quick);
         assert_eq!(plan.to_string().parse(), Ok(plan.clone()));
         let cells = plan.cells(&machine);
+        let backwards: Vec<Cell> = cells.iter().rev().copied().collect();
+        assert_eq!(Plan::of(&backwards, &machine), Some(plan));
+        assert_eq!(Plan::of(&backwards[1..], &machine), None);
         let distinct: std::collections::HashSet<Cell> = cells.iter().copied().collect();
         assert_eq!(distinct.len(), cells.len());
         for operation in [Operation::Clear, Operation::Copy] {

@@ -1,11 +1,10 @@
 //! `map`: the operation, its later use and its bystanders, by parts and as a whole.
 
 mod heat;
-mod resume;
 mod rows;
 pub(crate) mod words;
 
-use super::{Done, End, note_first_touch, report, warn_if_range_is_short};
+use super::{Done, End, earlier, note_first_touch, report, warn_if_range_is_short};
 use crate::args::Map;
 use crate::export::Format;
 use crate::failure::Failure;
@@ -34,9 +33,10 @@ pub(super) fn run(
     let operation = args.operation.into();
     let field = field(operation, args)?;
     let mut known = match &args.resume {
-        Some(path) => resume::read(path, machine, operation)?,
+        Some(path) => earlier::cells(path, machine)?,
         None => Vec::new(),
     };
+    known.retain(|measured| measured.cell.operation == operation);
     let effort = args.effort.of_map(args.quick);
     let stop = interrupt::on_ctrl_c()?;
     notes(machine, args, voice);

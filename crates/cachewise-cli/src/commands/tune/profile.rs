@@ -4,13 +4,14 @@ use super::{PROFILE, end, per_cent, survey};
 use crate::args::Tune;
 use crate::commands::cell::described;
 use crate::commands::map::{self, rows};
-use crate::commands::{Done, End, report};
+use crate::commands::{Done, End, earlier, report};
 use crate::failure::Failure;
 use crate::record::{Column, Grouped, Section, Value, data, only_shown, shown};
 use crate::size::Size;
 use crate::voice::Voice;
 use cachewise::policy::Threshold;
 use cachewise_measure::Machine;
+use cachewise_measure::map::{self as measured, Measured};
 use cachewise_measure::stats::Estimate;
 use cachewise_measure::tune::{self, Fit, Found, Plan, Regret, Scored, Setting, Tuned};
 use std::fmt::Write as _;
@@ -24,16 +25,25 @@ pub(super) fn run(
     voice: &mut Voice,
 ) -> Result<Done, Failure> {
     let output = args.output.as_deref().map(Output::new).transpose()?;
+    let from = args.from.as_deref().map(|path| from(path, machine)).transpose()?;
     let sizes: Vec<usize> = args.size.iter().map(|size| size.0).collect();
-    let plan = Plan::new(&sizes, args.quick);
+    let plan = match &from {
+        Some((plan, _)) => plan.clone(),
+        None => Plan::new(&sizes, args.quick),
+    };
     voice.note(
         &"two thirds of the cells are fitted; the regret is of the rest, as a share of the whole \
           time less what bystander, delay and use cost by themselves",
     );
     // Those held out come last, and so lie in memory of their own.
     let (fitted, held_out) = tune::split(&plan.cells(machine), setting);
-    let all = fitted.iter().chain(&held_out).copied().collect();
-    let (cells, ended) = survey(machine, args, &plan, all, &[], voice)?;
+    let (cells, ended) = match from {
+        Some((_, cells)) => (cells, measured::End::Complete),
+        None => {
+            let all = fitted.iter().chain(&held_out).copied().collect();
+            survey(machine, args, &plan, all, &[], voice)?
+        }
+    };
     let tuned = tune::tune(&cells, &held_out, setting, machine.last_level_bytes());
     let profile = tuned.fit.profile(env!("CARGO_PKG_VERSION"), setting.seed)?;
     let end = end(ended);
@@ -68,6 +78,17 @@ pub(super) fn run(
         Section::data("cells", map::CELLS, rows(&cells, setting.seed)).of_cases(),
     ];
     Ok(Done { report: report("tune", machine, sections), end })
+}
+
+/// The cells of an earlier result, measured here, and their plan.
+fn from(path: &Path, machine: &Machine) -> Result<(Plan, Vec<Measured>), Failure> {
+    let cells = earlier::cells(path, machine)?;
+    let plan = Plan::of(&cells.iter().map(|measured| measured.cell).collect::<Vec<_>>(), machine);
+    let plan = plan.ok_or_else(|| {
+        let path = path.display();
+        Failure::Input(format!("{path}: its cells are no plan of tune's; measure without --from"))
+    })?;
+    Ok((plan, cells))
 }
 
 const PROFILE_HEAD: &str = "\

@@ -1,30 +1,23 @@
-//! Finished cells of an earlier JSON result of `map`.
+//! Finished cells of an earlier JSON result of `map` or `tune`.
 
-use super::super::{HEAD, differing};
+use super::{HEAD, differing};
 use crate::failure::Failure;
 use crate::record::Object;
 use crate::results::{Fields, Kind, Results};
-use cachewise::variant::Operation;
 use cachewise_measure::Machine;
 use cachewise_measure::map::Measured;
 use std::path::Path;
 
-/// The cells of this operation that were finished.
-pub(super) fn read(
-    path: &Path,
-    machine: &Machine,
-    operation: Operation,
-) -> Result<Vec<Measured>, Failure> {
+/// Those that have figures, with all their samples.
+pub(super) fn cells(path: &Path, machine: &Machine) -> Result<Vec<Measured>, Failure> {
     let results = Results::read(path)?;
     let fail =
         |what: String| Failure::Input(format!("cannot go on from {}: {what}", path.display()));
     if results.kind != Kind::Map {
-        return Err(fail("it is a result of bench; give one of map --format json".into()));
+        return Err(fail("it is a result of bench; give one of map or tune --format json".into()));
     }
     check_machine(&results.machine, machine).map_err(fail)?;
-    let mut cells = results.finished_cells().map_err(fail)?;
-    cells.retain(|measured| measured.cell.operation == operation);
-    Ok(cells)
+    results.finished_cells().map_err(fail)
 }
 
 /// Figures of two machines must not stand in one map.

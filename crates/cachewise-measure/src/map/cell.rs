@@ -302,6 +302,11 @@ impl Measured {
         self.outcomes.iter().filter(|outcome| outcome.status == Status::Ok)
     }
 
+    /// How many samples each contender has, if any has.
+    pub fn samples(&self) -> Option<usize> {
+        self.ok().map(|outcome| outcome.times.whole.count()).min()
+    }
+
     /// The outcome of this contender, if it has figures.
     pub fn of(&self, variant: &str) -> Option<&Outcome> {
         self.ok().find(|outcome| outcome.variant == variant)

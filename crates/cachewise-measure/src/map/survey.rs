@@ -7,7 +7,7 @@
 //!   takes part.
 //! - Each cell gets a few samples, as few as can be scored. Then what is left of the time goes where
 //!   the sides are close: shares between two where the winner changes, and more samples where the
-//!   ratio is near 1.
+//!   ratio is near 1. What is left even then is for all cells alike.
 //!
 //! A policy is fitted to a survey of its own plan ([`tune`](crate::tune)), all of whose field
 //! contends everywhere and none of whose cells is left out.
@@ -155,6 +155,17 @@ impl Survey<'_> {
             }
             (course.tell)(Progress::Refining(cells.len()));
             course.pass(&cells, &closer)?;
+        }
+        // Whatever time is left is for all alike.
+        let is_thin = |cell: &&Cell| {
+            let known = course.known.iter().find(|measured| measured.cell == **cell);
+            known.and_then(Measured::samples).is_some_and(|samples| samples < self.samples)
+        };
+        let thin: Vec<Cell> = self.cells.iter().filter(is_thin).copied().collect();
+        if !thin.is_empty() && Instant::now() < until && !self.is_stopped() {
+            (course.tell)(Progress::Refining(thin.len()));
+            let samples = self.samples - plan.samples;
+            course.pass(&thin, &Spending { samples, ..closer })?;
         }
         Ok(course.end(left))
     }

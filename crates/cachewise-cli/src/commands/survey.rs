@@ -52,9 +52,10 @@ impl<'a> Teller<'a> {
             }
             Progress::Measuring(like, count, _) => {
                 let (done, planned, what) = (self.done, self.planned, soil(like));
-                let left = self.left();
-                self.voice
-                    .step(&format_args!("{what}, {count} cells ({done} of {planned} done{left})"));
+                let (left, cells) = (self.left(), if count == 1 { "cell" } else { "cells" });
+                self.voice.step(&format_args!(
+                    "{what}, {count} {cells} ({done} of {planned} done{left})"
+                ));
             }
             Progress::Done(count) => {
                 self.done += count;

@@ -4,7 +4,7 @@
 //! placement of memory. So the figure is the median, and its interval comes from a bootstrap in two
 //! levels: batches are drawn with replacement, then samples within each (Davison and Hinkley,
 //! "Bootstrap Methods and their Application", 3.8). Few batches drawn from themselves vary too little;
-//! so the interval is [widened](few_batches) as Student's t is against the normal distribution.
+//! so the interval is widened as Student's t is against the normal distribution.
 //! Rejected: mean and standard deviation (one interrupt moves them), the least of all samples (it
 //! answers "at best" and hides the placement).
 

@@ -143,9 +143,9 @@ const KEPT: [(Store, usize); 3] =
     [(Store::Temporal, 4), (Store::NonTemporal, 4), (Store::Implementation, 1)];
 
 /// Who takes part in the cells of an operation: libc, what the library uses, `also`, and of each
-/// kind of store the [few](KEPT) that are fastest in whole steps, from cold memory, with nothing used and
-/// with all of it, over three sizes. What a `_nontemporal` call does by ordinary stores takes part
-/// with the fence that it has there.
+/// kind of store the few that are fastest in whole steps, with nothing used and with all of it, over
+/// three sizes and the sources there are. What a `_nontemporal` call does by ordinary stores takes
+/// part with the fence that it has there.
 ///
 /// # Errors
 ///

@@ -37,8 +37,14 @@ fn whole_ns(cell: &Measured, variant: &str, half: Half) -> Option<f64> {
 
 /// The contender whose whole is the shortest on the choosing half.
 fn best(cell: &Measured) -> Option<&str> {
+    best_but(cell, None)
+}
+
+/// The best of all but one.
+fn best_but<'a>(cell: &'a Measured, but: Option<&str>) -> Option<&'a str> {
+    let others = cell.ok().filter(|outcome| Some(outcome.variant.as_str()) != but);
     let timed =
-        cell.ok().filter_map(|o| Some((&o.variant, whole_ns(cell, &o.variant, Half::Choosing)?)));
+        others.filter_map(|o| Some((&o.variant, whole_ns(cell, &o.variant, Half::Choosing)?)));
     timed.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(variant, _)| variant.as_str())
 }
 
@@ -47,14 +53,12 @@ fn scale_ns(cell: &Measured) -> Option<f64> {
     cell.of(best(cell)?)?.times.cost_ns(cell.cell.victim.core)
 }
 
-/// Half of the interval of a difference that no rule decides, relative to the scale: between the best
-/// contender and the next that is listed. It is paired, as all differences are, so that what drifts
-/// for both is no noise.
+/// Half of the interval of a difference that no rule decides, relative to the scale: between the two
+/// best contenders. It is paired, as all differences are, so that what drifts for both is no noise.
 fn noise(cell: &Measured) -> Option<f64> {
     let best = best(cell)?;
-    let other = cell.ok().find(|outcome| outcome.variant != best)?;
-    let difference =
-        cell.of(best)?.times.whole.pair(&other.times.whole, |best, other| best - other);
+    let next = &cell.of(best_but(cell, Some(best))?)?.times.whole;
+    let difference = cell.of(best)?.times.whole.pair(next, |best, next| best - next);
     let difference = difference.estimate(SEED)?;
     Some((difference.high - difference.low) / 2.0 / scale_ns(cell)?)
 }

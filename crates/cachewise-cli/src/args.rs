@@ -352,29 +352,29 @@ pub(crate) struct Effort {
 
 impl Effort {
     pub(crate) fn per_case(&self) -> cachewise_measure::Effort {
-        self.or(SAMPLES, 3, 1)
+        self.or(SAMPLES, 3)
     }
 
     /// Enough rounds that either half has something to say.
     pub(crate) fn of_verdict(&self) -> cachewise_measure::Effort {
-        self.or(SAMPLES, 45, 4)
+        cachewise_measure::Effort { rounds_min: 4, ..self.or(SAMPLES, 45) }
     }
 
-    /// For the whole map.
+    /// For the whole map. Its rounds are the survey's own affair; so are tune's.
     pub(crate) fn of_map(&self, quick: bool) -> cachewise_measure::Effort {
-        self.or(SAMPLES, if quick { 52 } else { 1080 }, 4)
+        self.or(SAMPLES, if quick { 52 } else { 1080 })
     }
 
-    /// Four rounds in each of three batches or more: as many samples as half of them can be scored by.
+    /// For the whole plan.
     pub(crate) fn of_tune(&self, quick: bool) -> cachewise_measure::Effort {
-        self.or(2 * SAMPLES, if quick { 150 } else { 900 }, 4)
+        self.or(2 * SAMPLES, if quick { 150 } else { 900 })
     }
 
-    fn or(&self, samples: u16, seconds: u64, rounds_min: usize) -> cachewise_measure::Effort {
+    fn or(&self, samples: u16, seconds: u64) -> cachewise_measure::Effort {
         cachewise_measure::Effort {
             samples: self.samples.unwrap_or(samples).into(),
             time: self.time.map_or(Duration::from_secs(seconds), |given| given.0),
-            rounds_min,
+            rounds_min: 1,
             seed: self.seed,
         }
     }

@@ -50,7 +50,7 @@ impl<'a> Teller<'a> {
             Progress::Choosing(like) => {
                 self.voice.step(&format_args!("contenders for {}", soil(like)));
             }
-            Progress::Measuring(like, count, _) => {
+            Progress::Measuring(like, count) => {
                 let (done, planned, what) = (self.done, self.planned, soil(like));
                 let (left, cells) = (self.left(), if count == 1 { "cell" } else { "cells" });
                 self.voice.step(&format_args!(

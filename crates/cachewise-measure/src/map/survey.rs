@@ -53,8 +53,8 @@ pub struct Survey<'a> {
 pub enum Progress<'a> {
     /// Contenders are chosen for cells like this one.
     Choosing(&'a Cell),
-    /// Such cells, so many of them, are measured, of so many that are left.
-    Measuring(&'a Cell, usize, usize),
+    /// Such cells, so many of them, are measured.
+    Measuring(&'a Cell, usize),
     /// So many have been done.
     Done(usize),
     /// So many cells more are looked at, or again.
@@ -275,7 +275,7 @@ impl Course<'_, '_> {
                     }
                 }
             };
-            (self.tell)(Progress::Measuring(&group[0], group.len(), left));
+            (self.tell)(Progress::Measuring(&group[0], group.len()));
             let time = match spending.shared {
                 true => {
                     let share = group.len() as f64 / left as f64;
